@@ -13,6 +13,7 @@
 
 #include "tensor/block_pool.h"
 #include "tensor/error.h"
+#include "tensor/system_memory.h"
 
 namespace proa::inline v0 {
 namespace {
@@ -78,6 +79,33 @@ TEST_F(AllocatorTest, SmallBlocksDoNotHoldLargeRegions) {
   allocator_.Free(large, 64 * kMiB);
   EXPECT_GE(allocator_.Release(), 64 * kMiB);
   allocator_.Free(small, 1000);
+}
+
+TEST_F(AllocatorTest, BlocksThatLastDoNotPartOthers) {
+  if (!kKeeps) GTEST_SKIP() << "nothing is kept under the address sanitizer";
+  constexpr int64_t kBytes = 4 * kMiB;
+  allocator_.Free(allocator_.Allocate(4 * kBytes), 4 * kBytes);
+  void* before = allocator_.Allocate(kBytes);
+  void* lasting;
+  {
+    const LastingBlocks scope;
+    lasting = allocator_.Allocate(kBytes);
+  }
+  void* behind = allocator_.Allocate(kBytes);
+  allocator_.Free(before, kBytes);
+  allocator_.Free(behind, kBytes);
+  const int64_t reserved = allocator_.Figures().reserved;
+  void* all = allocator_.Allocate(4 * kBytes);
+  EXPECT_EQ(allocator_.Figures().reserved, reserved);
+  allocator_.Free(all, 4 * kBytes);
+  allocator_.Free(lasting, kBytes);
+  // It came back to where it was taken from.
+  const LastingBlocks scope;
+  EXPECT_EQ(allocator_.Allocate(kBytes), lasting);
+  EXPECT_EQ(allocator_.Figures().reserved, reserved);
+  allocator_.Free(lasting, kBytes);
+  allocator_.Release();
+  EXPECT_EQ(allocator_.Figures().reserved, 0);
 }
 
 TEST_F(AllocatorTest, CapIsKept) {

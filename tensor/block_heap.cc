@@ -18,6 +18,7 @@ struct alignas(BlockHeap::kAlignment) BlockHeap::Block {
   Block* previous_free;
   Block* next_free;
   State state;
+  uint32_t tag;  // while it is used
 
   char* bytes() { return reinterpret_cast<char*>(this); }
   Block* above() { return reinterpret_cast<Block*>(bytes() + size); }
@@ -107,7 +108,12 @@ void* BlockHeap::Allocate(size_t bytes) {
     Link(rest);
   }
   block->state = Block::kUsed;
+  block->tag = tag_;
   return block->user();
+}
+
+uint32_t BlockHeap::TagOf(const void* p) {
+  return Block::Of(const_cast<void*>(p))->tag;
 }
 
 void BlockHeap::Free(void* p) {

@@ -20,7 +20,8 @@ class BlockHeap {
   // What a region must have beyond the bytes of one block.
   static constexpr size_t kRegionOverhead = 2 * kAlignment;
 
-  BlockHeap() = default;
+  // `tag` is on its blocks, for owners of several heaps.
+  explicit BlockHeap(uint32_t tag = 0) : tag_(tag) {}
   BlockHeap(const BlockHeap&) = delete;
   BlockHeap& operator=(const BlockHeap&) = delete;
 
@@ -29,6 +30,8 @@ class BlockHeap {
   void Free(void* p);
   // The usable size of a block, at least what was asked.
   static size_t UsableSize(const void* p);
+  // The tag of the heap that a used block is of.
+  static uint32_t TagOf(const void* p);
 
   // `base` aligned to kAlignment, `bytes` a multiple of it.
   void AddRegion(void* base, size_t bytes);
@@ -65,6 +68,7 @@ class BlockHeap {
   Block* bins_[kBins] = {};
   uint64_t nonempty_[kBins / 64] = {};
   size_t free_bytes_ = 0;
+  const uint32_t tag_;
 };
 
 }  // namespace proa::inline v0

@@ -1,7 +1,8 @@
-// The allocator of the CPU: two BlockHeaps over memory from mmap. Small and
+// The allocator of the CPU: three BlockHeaps over memory from mmap. Small and
 // large blocks have regions of their own, so that small tensors that live long
-// do not lie between large ones. A region grows in place, so that neighbours
-// that are freed make room for something larger.
+// do not lie between large ones, and so have large ones that are to last
+// (LastingBlocks). A region grows in place, so that neighbours that are freed
+// make room for something larger.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -79,12 +80,15 @@ class CachingCpuAllocator final : public Allocator {
   void HoldLockWhileForking() { HoldWhileForking(mutex_); }
 
  private:
+  static constexpr uint32_t kLasting = 1;  // the tag of their heap
+
   struct GrowingHeap : BlockHeap {
+    using BlockHeap::BlockHeap;
     char* end = nullptr;  // of the region that grows; null if there is none
   };
 
-  GrowingHeap& HeapFor(int64_t bytes) {
-    return bytes < kLargeBlock ? small_ : large_;
+  GrowingHeap& HeapFor(int64_t bytes, bool lasting) {
+    return bytes < kLargeBlock ? small_ : lasting ? lasting_ : large_;
   }
   MemoryFigures FiguresLocked() const;
   int64_t ReleaseLocked();
@@ -108,7 +112,7 @@ class CachingCpuAllocator final : public Allocator {
   // Else each block is the system's, see tensor/system_memory.h.
   const bool keep_ = PROA_POOLS_KEEP_BLOCKS != 0 && KeepBlocks();
   mutable std::mutex mutex_;
-  GrowingHeap small_, large_;
+  GrowingHeap small_, large_, lasting_{kLasting};
   int64_t allocated_ = 0, peak_allocated_ = 0;
   int64_t reserved_ = 0, peak_reserved_ = 0;
   int64_t cap_ = MemoryFigures().cap;
@@ -121,10 +125,11 @@ MemoryFigures CachingCpuAllocator::FiguresLocked() const {
   f.peak_allocated = peak_allocated_;
   f.reserved = reserved_;
   f.peak_reserved = peak_reserved_;
-  f.releasable = static_cast<int64_t>(small_.free_page_bytes(kHugePage) +
-                                      large_.free_page_bytes(kHugePage));
-  f.largest_free = static_cast<int64_t>(
-      std::max(small_.largest_free(), large_.largest_free()));
+  for (const GrowingHeap* heap : {&small_, &large_, &lasting_}) {
+    f.releasable += static_cast<int64_t>(heap->free_page_bytes(kHugePage));
+    f.largest_free =
+        std::max(f.largest_free, static_cast<int64_t>(heap->largest_free()));
+  }
   f.cap = cap_;
   f.allocations = allocations_;
   return f;
@@ -132,7 +137,7 @@ MemoryFigures CachingCpuAllocator::FiguresLocked() const {
 
 int64_t CachingCpuAllocator::ReleaseLocked() {
   int64_t released = 0;
-  for (GrowingHeap* heap : {&small_, &large_}) {
+  for (GrowingHeap* heap : {&small_, &large_, &lasting_}) {
     void* base;
     size_t bytes;
     while (heap->TakeFreePages(kHugePage, &base, &bytes)) {
@@ -196,7 +201,7 @@ void* CachingCpuAllocator::TakeBlock(int64_t bytes) {
     if (p != nullptr) CountReserved(bytes);
     return p;
   }
-  GrowingHeap& heap = HeapFor(bytes);
+  GrowingHeap& heap = HeapFor(bytes, LastingBlocks::wanted());
   void* p = heap.Allocate(bytes);
   return p != nullptr ? p : GrowAndAllocate(heap, bytes);
 }
@@ -217,7 +222,7 @@ void CachingCpuAllocator::Free(void* p, int64_t bytes) noexcept {
   std::lock_guard lock(mutex_);
   allocated_ -= BlockSize(p, bytes);
   if (keep_) [[likely]] {
-    HeapFor(bytes).Free(p);
+    HeapFor(bytes, BlockHeap::TagOf(p) == kLasting).Free(p);
   } else {
     reserved_ -= bytes;
     ::operator delete (p, std::align_val_t{kAlignment});

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "glog/logging.h"
 
@@ -13,6 +14,8 @@ namespace {
 
 constinit std::array<std::atomic<GiveBack>, 8> keepers{};
 constinit std::atomic<size_t> num_keepers{0};
+
+thread_local constinit bool lasting = false;
 
 bool ReadKeepBlocks() {
   const char* value = std::getenv("FLAGS_use_system_allocator");
@@ -43,6 +46,10 @@ bool GiveBackMemory() noexcept {
   }
   return any;
 }
+
+LastingBlocks::LastingBlocks() : before_(std::exchange(lasting, true)) {}
+LastingBlocks::~LastingBlocks() { lasting = before_; }
+bool LastingBlocks::wanted() { return lasting; }
 
 void EnsureHostMemory(size_t bytes) {
   // The compiler may not leave them out.

@@ -32,6 +32,21 @@ bool GiveBackMemory() noexcept;
 // got it. It may be gone again, but seldom is. About 30 ns for small blocks.
 void EnsureHostMemory(size_t bytes);
 
+// While it lives, large blocks that this thread takes are to last: the CPU
+// allocator keeps them apart from those that come and go, which otherwise find
+// no place between them that is large enough.
+class LastingBlocks {
+ public:
+  LastingBlocks();
+  ~LastingBlocks();
+  LastingBlocks(const LastingBlocks&) = delete;
+  LastingBlocks& operator=(const LastingBlocks&) = delete;
+  static bool wanted();
+
+ private:
+  const bool before_;
+};
+
 // operator new, which asks the keepers before it throws std::bad_alloc.
 void* NewBlock(size_t bytes, size_t alignment);
 void DeleteBlock(void* block, size_t alignment) noexcept;

@@ -1,7 +1,7 @@
 """What these ops are in ONNX. The language: python/proa/onnx/rule.py."""
 
 from proa import _C
-from proa.onnx.rule import cast, constant, known_size, onnx, refuse, result, size
+from proa.onnx.rule import block, cast, constant, filled, known_size, onnx, refuse, result, size
 
 
 def _images_of(boxes, boxes_num):
@@ -123,3 +123,108 @@ def onnx_yolo_box(x, img_size, anchors, class_num, conf_thresh, downsample_ratio
     cells = onnx.Mul(onnx.Mul(grid[0], grid[1]), [count])
     forms = [onnx.Concat(images, cells, [columns], axis=0) for columns in (4, class_num)]
     return onnx.Reshape(boxes, forms[0], allowzero=1), onnx.Reshape(scores, forms[1], allowzero=1)
+
+
+def _column(x, k):
+    return onnx.Gather(x, constant(k, "int64"), axis=1)
+
+
+def _number(vector):
+    """The element of a vector of one."""
+    return onnx.Squeeze(vector, axes=[0])
+
+
+def _table(*columns):
+    """Vectors side by side."""
+    return onnx.Concat(*[onnx.Unsqueeze(c, axes=[1]) for c in columns], axis=1)
+
+
+def _places_of_falling(values, largest=None):
+    return onnx.TopK(values, k=onnx.Shape(values), axis=0, largest=largest)[1]
+
+
+def _best_of_images(score, image, counts, most):
+    """The places of the best `most` of each image, in order."""
+    by_score = _places_of_falling(score)
+    by_image = _places_of_falling(onnx.Gather(image, by_score, axis=0), largest=0)
+    order = onnx.Gather(by_score, by_image, axis=0)
+    begins = onnx.CumSum(counts, constant(0, "int64"), exclusive=1)
+    ranks = onnx.Range(0, _number(onnx.Shape(order)), 1)
+    ranks = onnx.Sub(ranks, onnx.Gather(begins, onnx.Gather(image, order, axis=0), axis=0))
+    kept = onnx.Compress(order, onnx.Less(ranks, constant(most, "int64")), axis=0)
+    return onnx.TopK(kept, k=onnx.Shape(kept), axis=0, largest=0)[0]
+
+
+def onnx_multiclass_nms(bboxes, scores, rois_num, score_threshold, nms_top_k, keep_top_k, nms_threshold, normalized,
+                        nms_eta, background_label, mark_none):  # fmt: skip
+    if nms_eta < 1:
+        refuse("multiclass_nms with nms_eta below 1", "leave it 1")
+    listed = rois_num is not None  # boxes and scores of all images in one list, for each class
+    classes, boxes_axis = size(scores, 1), 0 if listed else 2
+    boxes, values = cast(bboxes, "float32"), cast(scores, "float32")
+    if listed:  # as images of one class each
+        boxes, values = onnx.Transpose(boxes, perm=[1, 0, 2]), onnx.Unsqueeze(onnx.Transpose(values, perm=[1, 0]), axes=[1])
+    out = constant(score_threshold, "float32")  # only what is above it is looked at
+    if background_label >= 0:
+        labels = onnx.Unsqueeze(onnx.Range(0, _number(classes), 1), axes=[1, 2] if listed else [0, 2])
+        values = onnx.Where(onnx.Equal(labels, constant(background_label, "int64")), out, values)
+    if nms_top_k >= 0:
+        if listed and rois_num.shape != (1,):
+            refuse("multiclass_nms with nms_top_k over a list of the boxes of several images", "leave it -1")
+        known = scores.shape[boxes_axis]
+        count = [min(known, nms_top_k)] if known >= 0 else onnx.Min(size(scores, boxes_axis), [nms_top_k])
+        best = onnx.TopK(values, k=count, axis=2)[1]
+        chosen = onnx.ScatterElements(
+            filled(0.0, "float32", onnx.Shape(values)), best, filled(1.0, "float32", onnx.Shape(best)), axis=2
+        )
+        values = onnx.Where(onnx.Greater(chosen, constant(0.0, "float32")), values, out)
+    low, high = (onnx.Slice(boxes, starts=[a], ends=[a + 2], axes=[2]) for a in (0, 2))
+    if listed and rois_num.shape != (1,):  # those of an image lie apart from those of others
+        span = onnx.Add(onnx.Sub(onnx.ReduceMax(boxes, keepdims=0), onnx.ReduceMin(boxes, keepdims=0)), constant(2.0, "float32"))
+        moved = onnx.Mul(cast(_images_of(scores, rois_num), "float32"), span)
+        low, high = (onnx.Add(x, onnx.Unsqueeze(moved, axes=[0, 2])) for x in (low, high))
+    if not normalized:
+        high = onnx.Add(high, constant(1.0, "float32"))
+    found = onnx.NonMaxSuppression(
+        onnx.Concat(low, high, axis=2),
+        values,
+        constant([2**31 - 1], "int64"),
+        constant([nms_threshold], "float32"),
+        constant([score_threshold], "float32"),
+    )
+    number = _column(found, 2)
+    if listed:
+        label = _column(found, 0)
+        image = onnx.Gather(_images_of(scores, rois_num), number, axis=0)
+        at = _table(number, label)
+        boxes_at, place = at, onnx.Add(onnx.Mul(number, classes), label)
+        images = size(rois_num, 0)
+    else:
+        image, label = _column(found, 0), _column(found, 1)
+        at, boxes_at = found, _table(image, number)
+        place = onnx.Add(onnx.Mul(image, size(scores, 2)), number)
+        images = size(scores, 0)
+    numbers = onnx.Unsqueeze(onnx.Range(0, _number(images), 1), axes=[1])
+    columns = [label, onnx.GatherND(scores, at), onnx.GatherND(bboxes, boxes_at), place, image]
+
+    def counted(image):
+        here = cast(onnx.Equal(numbers, onnx.Unsqueeze(image, axes=[0])), "int64")
+        return onnx.ReduceSum(here, axes=[1], keepdims=0)
+
+    def chosen_of(places):
+        return [onnx.Gather(column, places, axis=0) for column in columns]
+
+    if listed:  # by image, class and place
+        key = onnx.Add(onnx.Mul(image, classes), label)
+        key = onnx.Add(onnx.Mul(key, size(scores, 0)), number)
+        columns = chosen_of(_places_of_falling(key, largest=0))
+    if keep_top_k >= 0:
+        columns = chosen_of(_best_of_images(columns[1], columns[4], counted(columns[4]), keep_top_k))
+    label, score, box, place, image = columns
+    sides = [onnx.Unsqueeze(cast(c, bboxes.dtype), axes=[1]) for c in (label, score)]
+    rows, counts = onnx.Concat(*sides, box, axis=1), cast(counted(image), "int32")
+    if mark_none:
+        nothing = onnx.Equal(_number(onnx.Shape(label)), constant(0, "int64"))
+        marks = block(lambda: [constant([[-1.0]], bboxes.dtype), constant([1], "int32")])
+        rows, counts = onnx.If(nothing, then_branch=marks, else_branch=block(lambda: [rows, counts]), outputs=2)
+    return rows, onnx.Unsqueeze(cast(place, "int32"), axes=[1]), counts

@@ -122,6 +122,9 @@ class AcceptedSettings {
     Ignore("EnableTensorRtInspector", kNoTensorRt);
   }
   bool tensorrt_inspector_enabled() const { return false; }
+  void EnableTensorRtInterleaved(bool on = true) {
+    if (on) Ignore("EnableTensorRtInterleaved", kNoTensorRt);
+  }
   void EnableDlnne() { Ignore("EnableDlnne", "there is no DLNNE here"); }
   bool dlnne_enabled() const { return false; }
   void EnableLiteEngine(Precision /*precision*/ = Precision::kFloat32,

@@ -36,6 +36,13 @@ class PassStrategy {
   void InsertPass(size_t index, const std::string& name);
   void AppendPass(const std::string& name) { InsertPass(size(), name); }
   void ClearPasses() { passes_.clear(); }
+  // The list as text, a line for each.
+  std::string DebugString() const {
+    std::string out = "Passes to apply:\n";
+    for (const std::string& name : passes_) out += "  - " + name + "\n";
+    return out;
+  }
+  const std::vector<std::string>& GetAllPasses() const { return passes_; }
   void TurnOnDebug() { debug_ = true; }
   bool debug() const { return debug_; }
   size_t size() const { return passes_.size(); }

@@ -95,6 +95,8 @@ const std::map<std::string, Call> kIgnored = {
     {"EnableVarseqlen", [](Config& c) { c.EnableVarseqlen(); }},
     {"EnableTensorRtOSS", [](Config& c) { c.EnableTensorRtOSS(); }},
     {"EnableTensorRtDLA", [](Config& c) { c.EnableTensorRtDLA(1); }},
+    {"EnableTensorRtInterleaved",
+     [](Config& c) { c.EnableTensorRtInterleaved(); }},
     {"EnableTensorRtInspector", [](Config& c) { c.EnableTensorRtInspector(); }},
     {"EnableDlnne", [](Config& c) { c.EnableDlnne(); }},
     {"EnableLiteEngine", [](Config& c) { c.EnableLiteEngine(); }},

@@ -1,6 +1,6 @@
 // Names of PaddlePaddle's C++ inference library, so that programs written for
-// it compile: namespace paddle_infer, and of 1.x AnalysisConfig and
-// CreatePaddlePredictor with a warning of the compiler.
+// it compile: namespace paddle_infer, and those of 1.x in namespace paddle,
+// with a warning of the compiler.
 //
 //   #include "inference/paddle_inference_api.h"
 //   paddle_infer::Config config("net.pdmodel", "net.pdiparams");
@@ -8,9 +8,8 @@
 #ifndef PROA_INFERENCE_PADDLE_INFERENCE_API_H_
 #define PROA_INFERENCE_PADDLE_INFERENCE_API_H_
 
-#include <memory>
-
 #include "inference/cipher.h"
+#include "inference/paddle_1x_api.h"
 #include "inference/predictor.h"
 
 namespace paddle_infer {
@@ -21,23 +20,19 @@ namespace services {
 using PredictorPool = proa::inference::PredictorPool;
 }  // namespace services
 
+namespace experimental {
+
+class InternalUtils {
+ public:
+  // A layout of int8 of TensorRT: changes nothing, and says so.
+  static void UpdateConfigInterleaved(Config* config, bool interleaved) {
+    config->EnableTensorRtInterleaved(interleaved);
+  }
+};
+
+}  // namespace experimental
+namespace contrib = experimental;
+
 }  // namespace paddle_infer
-
-namespace paddle {
-
-using AnalysisConfig [[deprecated("use paddle_infer::Config")]] =
-    proa::inference::Config;
-using PaddlePredictor [[deprecated("use paddle_infer::Predictor")]] =
-    proa::inference::Predictor;
-using ZeroCopyTensor [[deprecated("use paddle_infer::Tensor")]] =
-    proa::inference::Tensor;
-
-[[deprecated("use paddle_infer::CreatePredictor")]] inline std::shared_ptr<
-    proa::inference::Predictor>
-CreatePaddlePredictor(const proa::inference::Config& config) {
-  return proa::inference::CreatePredictor(config);
-}
-
-}  // namespace paddle
 
 #endif  // PROA_INFERENCE_PADDLE_INFERENCE_API_H_

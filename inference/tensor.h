@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,6 +73,12 @@ class Tensor {
                          DataLayout layout = DataLayout::kNCHW) {
     ShareExternalData(data, std::vector<int64_t>(shape.begin(), shape.end()),
                       place, layout);
+  }
+  template <typename T>
+  void ShareExternalData(const T* data, std::initializer_list<int64_t> shape,
+                         PlaceType place = PlaceType::kCPU,
+                         DataLayout layout = DataLayout::kNCHW) {
+    ShareExternalData(data, std::vector<int64_t>(shape), place, layout);
   }
 
   // The same for a type that is not known when the program is compiled; `bytes`

@@ -246,6 +246,22 @@ TEST(CApi, SettingsAreSeen) {
          PD_ConfigSetTrtDynamicShapeInfo(c, 0, nullptr, nullptr, nullptr,
                                          nullptr, nullptr, 0);
        }},
+      {"EnableXpu",
+       [](PD_Config* c) {
+         PD_ConfigEnableXpu(c, 1, 0, 0, nullptr, "int16", 0);
+       }},
+      {"EnableTunedTensorRtDynamicShape",
+       [](PD_Config* c) {
+         PD_ConfigEnableTunedTensorRtDynamicShape(c, "shapes", 1);
+       }},
+      {"CollectShapeRangeInfo",
+       [](PD_Config* c) { PD_ConfigCollectShapeRangeInfo(c, "shapes"); }},
+      {"EnableVarseqlen", PD_ConfigEnableVarseqlen},
+      {"EnableLiteEngine",
+       [](PD_Config* c) {
+         PD_ConfigEnableLiteEngine(c, PD_PRECISION_FLOAT32, 0, 0, nullptr, 0,
+                                   nullptr);
+       }},
       {"EnableTensorRtOSS", PD_ConfigEnableTensorRtOSS},
       {"EnableTensorRtDLA",
        [](PD_Config* c) { PD_ConfigEnableTensorRtDla(c, 0); }},
@@ -278,7 +294,12 @@ TEST(CApi, SettingsAreSeen) {
     EXPECT_FALSE(PD_ConfigUseGpu(config) || PD_ConfigUseNpu(config) ||
                  PD_ConfigUseXpu(config) || PD_ConfigCudnnEnabled(config) ||
                  PD_ConfigTensorRtEngineEnabled(config) ||
-                 PD_ConfigProfileEnabled(config));
+                 PD_ConfigProfileEnabled(config) ||
+                 PD_ConfigTunedTensorRtDynamicShape(config) ||
+                 PD_ConfigTrtAllowBuildAtRuntime(config) ||
+                 PD_ConfigShapeRangeInfoCollected(config) ||
+                 PD_ConfigLiteEngineEnabled(config));
+    EXPECT_STREQ(PD_ConfigShapeRangeInfoPath(config), "");
     PD_ConfigDestroy(config);
     PD_ClearError();
     set(nullptr);

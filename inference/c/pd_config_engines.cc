@@ -51,6 +51,11 @@ PROA_ANSWER(PD_ConfigTensorRtDlaEnabled, tensorrt_dla_enabled)
 PROA_SETTING(PD_ConfigEnableMkldnnQuantizer, EnableMkldnnQuantizer)
 PROA_ANSWER(PD_ConfigMkldnnQuantizerEnabled, mkldnn_quantizer_enabled)
 PROA_SETTING(PD_ConfigPartiallyRelease, PartiallyRelease)
+PROA_ANSWER(PD_ConfigTunedTensorRtDynamicShape, tuned_tensorrt_dynamic_shape)
+PROA_ANSWER(PD_ConfigTrtAllowBuildAtRuntime, trt_allow_build_at_runtime)
+PROA_ANSWER(PD_ConfigShapeRangeInfoCollected, shape_range_info_collected)
+PROA_SETTING(PD_ConfigEnableVarseqlen, EnableVarseqlen)
+PROA_ANSWER(PD_ConfigLiteEngineEnabled, lite_engine_enabled)
 
 #undef PROA_SETTING
 #undef PROA_ANSWER
@@ -83,6 +88,27 @@ void PD_ConfigSetTrtDynamicShapeInfo(PD_Config* config, size_t, const char**,
                                      size_t*, int32_t**, int32_t**, int32_t**,
                                      PD_Bool) {
   With(config, [](Config& it) { it.SetTRTDynamicShapeInfo({}, {}, {}); });
+}
+void PD_ConfigEnableXpu(PD_Config* config, int32_t, PD_Bool, PD_Bool,
+                        const char*, const char*, PD_Bool) {
+  With(config, [](Config& it) { it.EnableXpu(); });
+}
+void PD_ConfigEnableTunedTensorRtDynamicShape(PD_Config* config, const char*,
+                                              PD_Bool) {
+  With(config, [](Config& it) { it.EnableTunedTensorRtDynamicShape(); });
+}
+void PD_ConfigCollectShapeRangeInfo(PD_Config* config, const char*) {
+  With(config, [](Config& it) { it.CollectShapeRangeInfo(""); });
+}
+const char* PD_ConfigShapeRangeInfoPath(PD_Config* config) {
+  return c::Try<const char*>([&] {
+    c::Of(config, "PD_Config");
+    return "";
+  });
+}
+void PD_ConfigEnableLiteEngine(PD_Config* config, PD_PrecisionType, PD_Bool,
+                               size_t, const char**, size_t, const char**) {
+  With(config, [](Config& it) { it.EnableLiteEngine(); });
 }
 void PD_ConfigDisableTensorRtOPs(PD_Config* config, size_t, const char**) {
   With(config, [](Config& it) { it.Exp_DisableTensorRtOPs({}); });

@@ -18,6 +18,10 @@ PD_CAPI void PD_ConfigEnableCudnn(PD_Config* config);
 PD_CAPI PD_Bool PD_ConfigCudnnEnabled(PD_Config* config);
 PD_CAPI void PD_ConfigEnableGpuMultiStream(PD_Config* config);
 PD_CAPI PD_Bool PD_ConfigThreadLocalStreamEnabled(PD_Config* config);
+PD_CAPI void PD_ConfigEnableXpu(PD_Config* config, int32_t l3_workspace_size,
+                                PD_Bool locked, PD_Bool autotune,
+                                const char* autotune_file,
+                                const char* precision, PD_Bool adaptive_seqlen);
 PD_CAPI PD_Bool PD_ConfigUseXpu(PD_Config* config);
 PD_CAPI int32_t PD_ConfigXpuDeviceId(PD_Config* config);
 PD_CAPI void PD_ConfigEnableNpu(PD_Config* config, int32_t device);
@@ -38,6 +42,22 @@ PD_CAPI void PD_ConfigSetTrtDynamicShapeInfo(
     size_t* shapes_num, int32_t** min_shape, int32_t** max_shape,
     int32_t** optim_shape, PD_Bool disable_trt_plugin_fp16);
 PD_CAPI PD_Bool PD_ConfigTensorRtDynamicShapeEnabled(PD_Config* config);
+PD_CAPI void PD_ConfigEnableTunedTensorRtDynamicShape(
+    PD_Config* config, const char* shape_range_info_path,
+    PD_Bool allow_build_at_runtime);
+PD_CAPI PD_Bool PD_ConfigTunedTensorRtDynamicShape(PD_Config* config);
+PD_CAPI PD_Bool PD_ConfigTrtAllowBuildAtRuntime(PD_Config* config);
+PD_CAPI void PD_ConfigCollectShapeRangeInfo(PD_Config* config,
+                                            const char* shape_range_info_path);
+/* "": there is none. */
+PD_CAPI const char* PD_ConfigShapeRangeInfoPath(PD_Config* config);
+PD_CAPI PD_Bool PD_ConfigShapeRangeInfoCollected(PD_Config* config);
+PD_CAPI void PD_ConfigEnableVarseqlen(PD_Config* config);
+PD_CAPI void PD_ConfigEnableLiteEngine(
+    PD_Config* config, PD_PrecisionType precision, PD_Bool zero_copy,
+    size_t passes_filter_num, const char** passes_filter, size_t ops_filter_num,
+    const char** ops_filter);
+PD_CAPI PD_Bool PD_ConfigLiteEngineEnabled(PD_Config* config);
 PD_CAPI void PD_ConfigDisableTensorRtOPs(PD_Config* config, size_t ops_num,
                                          const char** ops_name);
 PD_CAPI void PD_ConfigEnableTensorRtOSS(PD_Config* config);

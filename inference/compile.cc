@@ -100,10 +100,13 @@ Compiled Compile(jit::Module module, const CompileSettings& settings) {
   const std::vector<std::string_view> passes(settings.passes.begin(),
                                              settings.passes.end());
   if (settings.low.has_value()) {
-    // What is folded into weights is folded before they are rounded.
+    // What is folded into weights is folded before they are rounded, so that
+    // none waits for its scale.
     const auto behind =
         std::find(passes.rbegin(), passes.rend(), "fold_parameters").base();
-    module = InPrecision(module, *settings.low, {passes.begin(), behind});
+    std::vector<std::string_view> before(passes.begin(), behind);
+    std::erase(before, "scale_weights");
+    module = InPrecision(module, *settings.low, before);
   }
   const auto with = [&](size_t count) {
     return std::make_shared<const jit::Executor>(
@@ -136,6 +139,8 @@ Compiled Compile(jit::Module module, const CompileSettings& settings) {
     }
   }
   out.module = std::move(module);
+  out.packed = std::shared_ptr<void>(
+      nullptr, [](void*) noexcept { onednn::DropUnusedWeights(); });
   return out;
 }
 

@@ -50,6 +50,9 @@ struct CompileSettings {
 };
 
 struct Compiled {
+  // Lets go of what was packed of weights that nobody has any more; to be
+  // destroyed after the others.
+  std::shared_ptr<void> packed;
   jit::Module module;
   std::shared_ptr<const jit::Executor> executor;
 };

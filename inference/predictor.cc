@@ -27,7 +27,8 @@ namespace {
 class ProgramEngine final : public Engine {
  public:
   ProgramEngine(Compiled compiled, int threads)
-      : ids_(compiled.module.inputs),
+      : packed_(std::move(compiled.packed)),
+        ids_(compiled.module.inputs),
         executor_(std::move(compiled.executor)),
         threads_(threads) {
     const jit::Module& m = compiled.module;
@@ -57,6 +58,7 @@ class ProgramEngine final : public Engine {
   void CheckHooks() const override {}
 
  private:
+  const std::shared_ptr<void> packed_;  // goes last
   const std::vector<jit::ValueId> ids_;
   // It holds the parameters that it needs; the module is not kept.
   const std::shared_ptr<const jit::Executor> executor_;

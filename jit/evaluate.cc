@@ -84,6 +84,7 @@ void Call(const PreparedBlock::Step& step, PreparedBlock& block,
   if (step.late) [[unlikely]] {
     CallBoxed(*o.op, args, results);
   } else {
+    const GivenScope given(*o.op, args);
     o.op->call(args, results);
   }
   for (uint32_t i = step.gives.begin; i < step.gives.end; ++i) {

@@ -1,11 +1,13 @@
 #include "jit/evaluate.h"
 
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "jit/executor.h"
 #include "jit/program_for_test.h"
 #include "tensor/error.h"
 
@@ -48,6 +50,65 @@ TEST(Evaluate, ErrorsNameTheOperation) {
         << said;
     EXPECT_NE(said.find("recorded: train.py:12"), std::string::npos) << said;
   }
+}
+
+// Where results lie, and those that it is to hold.
+class Places final : public Watch {
+ public:
+  explicit Places(bool holds) : holds_(holds) {}
+  void Before(const Program&, const Operation&, const Environment&) override {}
+  void After(const Program&, const Operation& o,
+             const Environment& env) override {
+    const Tensor& t = env[o.results[0][0]];
+    data.push_back(t.raw_data());
+    if (holds_) held.push_back(t);
+  }
+  std::vector<void*> data;
+  std::vector<Tensor> held;
+
+ private:
+  const bool holds_;
+};
+
+// Where nobody else needs what is added, the result takes its memory.
+TEST(Evaluate, ResultsTakeTheMemoryOfWhatIsGiven) {
+  const std::string attributes =
+      "stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, "
+      "data_format=\"NCHW\", padding_algorithm=\"EXPLICIT\") : [1, 4, 2, 2] "
+      "float32\n";
+  const auto program = Parse(
+      "  %0 = input \"x\" : [1, 4, 2, 2] float32\n"
+      "  %1 = input \"k\" : [4, 4, 1, 1] float32\n"
+      "  %2 = conv2d(%0, %1, None, " +
+      attributes +
+      "  %3 = conv2d_activation(%0, %1, None, %2, None, activation=\"relu\", "
+      "alpha=0.0, beta=0.0, " +
+      attributes + "  %4 = neg(%2) : [1, 4, 2, 2] float32\n");
+  const Tensor x = Tensor::Empty({1, 4, 2, 2}, DType::kFloat32);
+  const Tensor k = Tensor::Empty({4, 4, 1, 1}, DType::kFloat32);
+  for (int i = 0; i < 16; ++i) {
+    x.data<float>()[i] = 3;
+    k.data<float>()[i] = i % 5 == 0 ? 1 : 0;
+  }
+  const auto run = [&](std::vector<ValueId> fetches, bool holds) {
+    const Executor executor(*program, std::move(fetches), Changes::kAll, {});
+    Places places(holds);
+    const std::vector<std::pair<ValueId, Tensor>> feeds = {{0, x}, {1, k}};
+    const WatchScope scope(&places);
+    const std::vector<Tensor> results = executor.Run(feeds);
+    EXPECT_EQ(results[0].data<float>()[15], 6.f);
+    for (const Tensor& t : results) {
+      EXPECT_TRUE(t.is_same(results[0]) || t.data<float>()[15] == -3.f);
+    }
+    for (size_t i = 0; i < places.held.size(); ++i) {
+      EXPECT_EQ(places.held[i].data<float>()[15], i == 0 ? 3.f : 6.f);
+    }
+    return places.data[0] == places.data[1];
+  };
+  EXPECT_TRUE(run({3}, false));
+  // Another operation reads it later, or somebody else holds it.
+  EXPECT_FALSE(run({3, 4}, false));
+  EXPECT_FALSE(run({3}, true));
 }
 
 class Notes final : public Watch {

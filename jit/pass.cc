@@ -36,8 +36,9 @@ constexpr std::string_view kDefault[] = {
 constexpr std::string_view kInference[] = {
     "identities",      "constant_folding", "common_subexpressions",
     "fold_parameters", "recognize",        "recognize_attention",
-    "fold_norm",       "fold_parameters",  "fuse_norm",
-    "fuse_activation", "dead_code",        "fuse_pointwise"};
+    "fold_norm",       "scale_weights",    "fold_parameters",
+    "fuse_norm",       "fuse_activation",  "dead_code",
+    "fuse_pointwise"};
 
 bool RunPass(const Pass& pass, const std::shared_ptr<Program>& program,
              std::span<const ValueId> outputs) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace proa::inline v0 {
 namespace {
 
 constinit LateRecorder installed_recorder = nullptr;
+
+thread_local constinit const OpDefinition* given_op = nullptr;
+thread_local constinit std::span<const Value> given_args;
 
 bool IsList(const ParamInfo& p) {
   return p.type == ParamType::kIntList || p.type == ParamType::kFloatList;
@@ -124,6 +128,36 @@ void CallBoxed(const OpDefinition& op, std::span<const Value> args,
                ": an attribute is symbolic, but this program cannot record "
                "(//jit is not linked in)");
   installed_recorder(op, read, results);
+}
+
+GivenScope::GivenScope(const OpDefinition& op, std::span<const Value> args)
+    : op_before_(std::exchange(given_op, &op)),
+      args_before_(std::exchange(given_args, args)) {}
+
+GivenScope::~GivenScope() {
+  given_op = op_before_;
+  given_args = args_before_;
+}
+
+bool IsGiven(const char* op, const Tensor& t, const Shape& shape, DType dtype,
+             Place place) {
+  if (given_op == nullptr || std::string_view(given_op->name) != op ||
+      !t.defined() || t.dtype() != dtype || t.place() != place ||
+      t.shape() != shape || t.is_view() || t.flags() != 0 || !t.storage() ||
+      t.storage()->use_count() != 1 || t.storage()->read_only() ||
+      t.storage()->bytes() != t.bytes()) {
+    return false;
+  }
+  // The one argument holds it, and `t` itself where that is a copy.
+  int holders = 0;
+  bool itself = false;
+  for (const Value& v : given_args) {
+    const auto* argument = std::get_if<Tensor>(&v);
+    if (argument == nullptr || !argument->is_same(t)) continue;
+    ++holders;
+    itself |= argument == &t;
+  }
+  return holders == 1 && t.impl()->use_count() == (itself ? 1 : 2);
 }
 
 }  // namespace proa::inline v0

@@ -35,6 +35,24 @@ inline bool IsTensorAttribute(const ParamInfo& p, const Value& v) {
 void CheckTensorAttribute(const char* op, const ParamInfo& p,
                           const TensorMeta& t);
 
+// While it lives, this thread calls `op` with `args`, of which the caller needs
+// nothing any more that only they hold: results may be made in that memory.
+class GivenScope {
+ public:
+  GivenScope(const OpDefinition& op, std::span<const Value> args);
+  ~GivenScope();
+  GivenScope(const GivenScope&) = delete;
+  GivenScope& operator=(const GivenScope&) = delete;
+
+ private:
+  const OpDefinition* op_before_;
+  std::span<const Value> args_before_;
+};
+// For front doors (`reuses` in a schema): whether `t`, an argument of the op of
+// this name, is such a tensor, and its memory fits a result.
+bool IsGiven(const char* op, const Tensor& t, const Shape& shape, DType dtype,
+             Place place);
+
 // By the room that records. Called with at least one attribute without
 // elements.
 using LateRecorder = void (*)(const OpDefinition& op,

@@ -298,21 +298,21 @@ TEST(FuseActivation, WithResidualAndAttributes) {
                       "6] float32\n",
                   {7}),
             head +
-                "  %7 = conv2d_activation(%0, %1, %2, %3, "
+                "  %7 = conv2d_activation(%0, %1, %2, %3, None, "
                 "activation=\"leaky_relu\", alpha=0.25, beta=0.0" +
                 tail);
   EXPECT_EQ(
       After("fuse_activation",
             head + conv + "  %6 = hardswish(%5) : [?, 4, 6, 6] float32\n", {6}),
       head +
-          "  %6 = conv2d_activation(%0, %1, %2, None, "
+          "  %6 = conv2d_activation(%0, %1, %2, None, None, "
           "activation=\"hardswish\", alpha=0.0, beta=0.0" +
           tail);
   EXPECT_EQ(
       After("fuse_activation",
             head + conv + "  %6 = add(%5, %3) : [?, 4, 6, 6] float32\n", {6}),
       head +
-          "  %6 = conv2d_activation(%0, %1, %2, %3, "
+          "  %6 = conv2d_activation(%0, %1, %2, %3, None, "
           "activation=\"none\", alpha=0.0, beta=0.0" +
           tail);
   // The first operand is used by others, the second is not.
@@ -322,7 +322,7 @@ TEST(FuseActivation, WithResidualAndAttributes) {
                       "  %7 = exp(%3) : [?, 4, 6, 6] float32\n",
                   {6, 7}),
             head +
-                "  %6 = conv2d_activation(%0, %1, %2, %3, "
+                "  %6 = conv2d_activation(%0, %1, %2, %3, None, "
                 "activation=\"none\", alpha=0.0, beta=0.0" +
                 tail + "  %7 = exp(%3) : [?, 4, 6, 6] float32\n");
   // What is added has another shape, or the convolution is used by others.

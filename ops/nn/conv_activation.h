@@ -1,12 +1,16 @@
-// What may follow a convolution: formulas of elementwise ops, by name.
+// What may follow a convolution, formulas of elementwise ops by name, and how a
+// kernel multiplies the weight of each channel on the way.
 #ifndef PROA_OPS_NN_CONV_ACTIVATION_H_
 #define PROA_OPS_NN_CONV_ACTIVATION_H_
 
+#include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "ops/elementwise/activation.h"
 #include "ops/elementwise/exponential.h"
 #include "ops/primitives/host_device.h"
+#include "tensor/tensor.h"
 
 namespace proa::inline v0::ops {
 
@@ -19,6 +23,7 @@ bool VisitActivation(std::string_view name, double alpha, double beta, F&& f) {
   if (name == "hardtanh") return f(formula::Hardtanh{alpha, beta}), true;
   if (name == "hardsigmoid") return f(formula::Hardsigmoid{alpha, beta}), true;
   if (name == "hardswish") return f(formula::Hardswish{}), true;
+  if (name == "mish") return f(formula::Mish{}), true;
   if (name == "silu") return f(formula::Silu{}), true;
   if (name == "sigmoid") return f(formula::Sigmoid{}), true;
   if (name == "tanh") return f(formula::Tanh{}), true;
@@ -45,6 +50,20 @@ struct OfSum {
 };
 
 }  // namespace formula
+
+namespace cpu {
+
+// The convolution with the weight of each channel multiplied by `scale`, [out
+// channels], if that is defined. Of float32 weights in another format this is
+// done while they are packed, so that they do not stand in memory twice.
+void ConvScaled(const Tensor& x, const Tensor& weight, const Tensor& scale,
+                const Tensor& bias, std::span<const int64_t> stride,
+                std::span<const int64_t> padding,
+                std::span<const int64_t> dilation, int64_t groups,
+                std::string_view data_format,
+                std::string_view padding_algorithm, Tensor* out);
+
+}  // namespace cpu
 }  // namespace proa::inline v0::ops
 
 #endif  // PROA_OPS_NN_CONV_ACTIVATION_H_

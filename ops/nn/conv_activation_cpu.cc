@@ -21,10 +21,9 @@
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
 
-// out = activation(out + residual), in place.
+// out = activation(y + residual); y or residual may be `out`.
 void Activate(std::string_view activation, double alpha, double beta,
-              const Tensor& residual, Tensor* out) {
-  const Tensor y = *out;
+              const Tensor& y, const Tensor& residual, Tensor* out) {
   VisitFloat(out->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const bool found = VisitActivation(activation, alpha, beta, [&](auto f) {
@@ -53,8 +52,8 @@ Tensor PartOf(const Tensor& t, const PartRange& images, int64_t first_row,
 
 void Conv2dActivation(const KernelContext& ctx, const Tensor& x,
                       const Tensor& weight, const Tensor& bias,
-                      const Tensor& residual, std::string_view activation,
-                      double alpha, double beta,
+                      const Tensor& residual, const Tensor& scale,
+                      std::string_view activation, double alpha, double beta,
                       std::span<const int64_t> stride,
                       std::span<const int64_t> padding,
                       std::span<const int64_t> dilation, int64_t groups,
@@ -71,21 +70,27 @@ void Conv2dActivation(const KernelContext& ctx, const Tensor& x,
       "conv2d_activation", in.shape(), weight.shape(),
       {{stride, padding, dilation, padding_algorithm}, groups, "NHWC"});
   const auto parts = CachedParts(g, ItemSize(y.dtype()));
-  const auto activate = [&](const PartRange& images, const PartRange& rows,
-                            Tensor* part) {
-    Activate(activation, alpha, beta,
+  // What is added and changed in its own memory is convolved into another: that
+  // of a part, which stays in the cache.
+  const bool apart = out->is_same(residual);
+  const auto run = [&](const Tensor& from, std::span<const int64_t> pads,
+                       std::string_view algorithm, const PartRange& images,
+                       const PartRange& rows) {
+    Tensor part = PartOf(y, images, rows.begin, rows.size());
+    Tensor product = apart ? Tensor::Empty(part.shape(), part.dtype()) : part;
+    cpu::ConvScaled(from, weight, scale, bias, stride, pads, dilation, groups,
+                    "NHWC", algorithm, &product);
+    Activate(activation, alpha, beta, product,
              added.defined() ? PartOf(added, images, rows.begin, rows.size())
                              : Tensor(),
-             part);
+             &part);
   };
   // By images, on all threads.
   const int64_t batch = y.size(0), together = ImagesTogether(y);
   for (int64_t first = 0; parts.empty() && first < batch; first += together) {
     const PartRange images{first, std::min(batch, first + together)};
-    Tensor part = ImagesOf(y, images.begin, images.end);
-    cpu::Conv(ctx, ImagesOf(in, images.begin, images.end), weight, bias, stride,
-              padding, dilation, groups, "NHWC", padding_algorithm, &part);
-    activate(images, {0, y.size(1)}, &part);
+    run(ImagesOf(in, images.begin, images.end), padding, padding_algorithm,
+        images, {0, y.size(1)});
   }
   // By parts, each on one thread.
   parallel_for(0, static_cast<int64_t>(parts.size()), 1,
@@ -98,12 +103,8 @@ void Conv2dActivation(const KernelContext& ctx, const Tensor& x,
                    const int64_t pads[] = {
                        own.window.pad_before[0], own.window.pad_after[0],
                        own.window.pad_before[1], own.window.pad_after[1]};
-                   Tensor part =
-                       PartOf(y, p.images, p.rows.begin, p.rows.size());
-                   cpu::Conv(ctx, PartOf(in, p.images, first_row, own.in[0]),
-                             weight, bias, stride, pads, dilation, groups,
-                             "NHWC", "EXPLICIT", &part);
-                   activate(p.images, p.rows, &part);
+                   run(PartOf(in, p.images, first_row, own.in[0]), pads,
+                       "EXPLICIT", p.images, p.rows);
                  }
                });
 }

@@ -12,6 +12,7 @@ _ACTIVATIONS = {
     "hardtanh": lambda y, alpha, beta: np.clip(y, alpha, beta),
     "hardsigmoid": lambda y, alpha, beta: np.clip(alpha * y + beta, 0, 1),
     "hardswish": lambda y, alpha, beta: y * np.clip(y + 3, 0, 6) / 6,
+    "mish": lambda y, alpha, beta: y * np.tanh(np.log1p(np.exp(y))),
     "silu": lambda y, alpha, beta: y / (1 + np.exp(-y)),
     "sigmoid": lambda y, alpha, beta: 1 / (1 + np.exp(-y)),
     "tanh": lambda y, alpha, beta: np.tanh(y),
@@ -23,6 +24,7 @@ def reference_conv2d_activation(
     weight,
     bias=None,
     residual=None,
+    scale=None,
     activation="none",
     alpha=0.0,
     beta=0.0,
@@ -33,6 +35,8 @@ def reference_conv2d_activation(
     data_format="NCHW",
     padding_algorithm="EXPLICIT",
 ):
+    if scale is not None:
+        weight = weight * scale.reshape(-1, 1, 1, 1)
     out = conv_samples.reference_conv2d(
         x, weight, bias, stride, padding, dilation, groups, data_format, padding_algorithm
     )

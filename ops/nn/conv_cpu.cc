@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "ops/linalg/gemm.h"
+#include "ops/nn/conv_activation.h"
 #include "ops/nn/conv_geometry.h"
 #include "ops/nn/conv_kernels.h"
 #include "ops/nn/conv_loops.h"
@@ -94,12 +95,26 @@ const Tensor& Result(Wanted wanted, const Tensor& x, const Tensor& weight,
   return wanted == Wanted::kOutput ? y : wanted == Wanted::kInput ? x : weight;
 }
 
+// `weight`, its rows multiplied by `scale`.
+Tensor Scaled(const Tensor& weight, const Tensor& scale) {
+  const Tensor out = Tensor::Empty(weight.shape(), weight.dtype());
+  const int64_t row = weight.numel() / weight.size(0);
+  VisitFloat(weight.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (int64_t i = 0; i < weight.numel(); ++i) {
+      out.data<T>()[i] = T(static_cast<double>(weight.data<T>()[i]) *
+                           scale.data<double>()[i / row]);
+    }
+  });
+  return out;
+}
+
 // Computes one of x, weight and y. All have one floating dtype but `bias`, and
 // a weight that is computed: that may be float32 beside 16-bit images. x and y
-// have channels last.
+// have channels last. `scale`, if it is defined: ConvData.
 void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
-              const Tensor& any_weight, const Tensor& bias_in,
-              const Tensor& y) {
+              const Tensor& any_weight, const Tensor& bias_in, const Tensor& y,
+              const Tensor& scale = Tensor()) {
   const Tensor weight = Contiguous(any_weight);
   const Tensor& result = Result(wanted, x, weight, y);
   if (result.numel() == 0) return;
@@ -117,10 +132,14 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
     }
     return;
   }
-  if (SuitsOneDnn(g, dtype) && FitsOneDnn(g)) {
+  if (SuitsOneDnn(g, dtype) && FitsOneDnn(g) &&
+      (!scale.defined() || dtype == DType::kFloat32)) {
     const Tensor bias = FloatCopy(bias_in, dtype);
-    const ConvData data{x, weight, bias, y};
+    const ConvData data{x, weight, bias, y, scale};
     if (RunOneDnn(g, wanted, data)) return;
+  }
+  if (scale.defined()) {
+    return Convolve(g, wanted, x, Scaled(weight, scale), bias_in, y);
   }
   if (dtype == DType::kFloat64) {
     const auto run = SuitsConvProducts(g) ? RunProducts : RunLoops<double>;
@@ -197,9 +216,10 @@ Tensor WithTwoDims(const Tensor& t, int at) {
 }
 
 void ConvolveImages(const ConvGeometry& g, Wanted wanted, const Tensor& x,
-                    const Tensor& weight, const Tensor& bias, const Tensor& y) {
+                    const Tensor& weight, const Tensor& bias, const Tensor& y,
+                    const Tensor& scale = Tensor()) {
   Convolve(ops::WithTwoDims(g), wanted, WithTwoDims(x, 1),
-           WithTwoDims(Contiguous(weight), 2), bias, WithTwoDims(y, 1));
+           WithTwoDims(Contiguous(weight), 2), bias, WithTwoDims(y, 1), scale);
 }
 
 }  // namespace
@@ -209,13 +229,23 @@ void Conv(const KernelContext& ctx, const Tensor& x, const Tensor& weight,
           std::span<const int64_t> padding, std::span<const int64_t> dilation,
           int64_t groups, std::string_view data_format,
           std::string_view padding_algorithm, Tensor* out) {
+  ConvScaled(x, weight, Tensor(), bias, stride, padding, dilation, groups,
+             data_format, padding_algorithm, out);
+}
+
+void ConvScaled(const Tensor& x, const Tensor& weight, const Tensor& scale,
+                const Tensor& bias, std::span<const int64_t> stride,
+                std::span<const int64_t> padding,
+                std::span<const int64_t> dilation, int64_t groups,
+                std::string_view data_format,
+                std::string_view padding_algorithm, Tensor* out) {
   const ConvGeometry g = GeometryOf(
       "conv", x.shape(), weight.shape(),
       {{stride, padding, dilation, padding_algorithm}, groups, data_format});
-  ConvolveImages(ChannelsLast(g), Wanted::kOutput,
-                 ChannelsLastInput(x, data_format), weight,
-                 BiasOf(bias, g.out_channels, out->dtype()),
-                 ChannelsLastOutput(*out, data_format));
+  ConvolveImages(
+      ChannelsLast(g), Wanted::kOutput, ChannelsLastInput(x, data_format),
+      weight, BiasOf(bias, g.out_channels, out->dtype()),
+      ChannelsLastOutput(*out, data_format), FloatCopy(scale, DType::kFloat64));
 }
 
 void ConvInputGrad(const KernelContext& ctx, const Tensor& grad_out,

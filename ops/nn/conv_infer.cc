@@ -58,18 +58,19 @@ Shape conv2d_batch_norm(const char* op, const Tensor& x, const Tensor& weight,
 
 Shape conv2d_activation(const char* op, const Tensor& x, const Tensor& weight,
                         const Tensor& bias, const Tensor& residual,
-                        std::string_view activation, Ints stride, Ints padding,
-                        Ints dilation, int64_t groups,
-                        std::string_view data_format,
+                        const Tensor& scale, std::string_view activation,
+                        Ints stride, Ints padding, Ints dilation,
+                        int64_t groups, std::string_view data_format,
                         std::string_view padding_algorithm) {
   const Shape out = conv(op, 2, x, weight, bias, stride, padding, dilation,
                          groups, data_format, padding_algorithm);
   RequireResidual(op, residual, out);
+  RequireVector(op, "scale", scale, weight.size(0));
   PROA_REQUIRE(activation == "none" ||
                    VisitActivation(activation, 0, 0, [](const auto&) {}),
                op,
                ": activation must be none, relu, relu6, leaky_relu, hardtanh, "
-               "hardsigmoid, hardswish, silu, sigmoid or tanh; it is '",
+               "hardsigmoid, hardswish, mish, silu, sigmoid or tanh; it is '",
                activation, "'");
   return out;
 }

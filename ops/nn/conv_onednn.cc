@@ -102,6 +102,12 @@ void* At(const Tensor& t, const ConvGeometry& g, const PartRange& images,
          pixel * channels * ItemSize(t.dtype());
 }
 
+// What is read as `read` says, in the format that a primitive wants.
+PackFormat To(PackFormat read, const dnnl::memory::desc& format) {
+  read.to = format;
+  return read;
+}
+
 // Calls run(primitive, part, the first row of its input, the packed weight) for
 // each part, on one thread. `find` gives the primitive of a geometry. False if
 // one of them has no kernel.
@@ -115,25 +121,25 @@ bool RunParts(const ConvGeometry& g, const std::vector<WeightGradPart>& parts,
   std::optional<PackedWeights> packed;
   {
     const onednn::SerialScope serial;
-    packed.emplace(weight, PackFormat{read.from, format, read.flip});
+    packed.emplace(weight, To(read, format));
   }
-  parallel_for(
-      0, static_cast<int64_t>(parts.size()), 1,
-      [&](int64_t begin, int64_t end) {
-        const onednn::SerialScope serial;
-        for (int64_t i = begin; i < end; ++i) {
-          int64_t row;
-          GeometryOfPart(g, parts[i], &row);
-          const Primitive& primitive = *primitives[i];
-          const dnnl::memory::desc& wanted = primitive.desc(DNNL_ARG_WEIGHTS);
-          if (wanted == format) {
-            run(primitive, parts[i], row, packed->data());
-          } else {
-            const PackedWeights own(weight, {read.from, wanted, read.flip});
-            run(primitive, parts[i], row, own.data());
-          }
-        }
-      });
+  parallel_for(0, static_cast<int64_t>(parts.size()), 1,
+               [&](int64_t begin, int64_t end) {
+                 const onednn::SerialScope serial;
+                 for (int64_t i = begin; i < end; ++i) {
+                   int64_t row;
+                   GeometryOfPart(g, parts[i], &row);
+                   const Primitive& primitive = *primitives[i];
+                   const dnnl::memory::desc& wanted =
+                       primitive.desc(DNNL_ARG_WEIGHTS);
+                   if (wanted == format) {
+                     run(primitive, parts[i], row, packed->data());
+                   } else {
+                     const PackedWeights own(weight, To(read, wanted));
+                     run(primitive, parts[i], row, own.data());
+                   }
+                 }
+               });
   return true;
 }
 
@@ -164,8 +170,8 @@ bool RunForward(const ConvGeometry& g, const Tensor& x, const Tensor& weight,
   if (BitsDependOnThreads(*primitive)) {
     return RunParts(g, PixelParts(g, /*rows=*/true), weight, read, find, run);
   }
-  const PackedWeights packed(
-      weight, {read.from, primitive->desc(DNNL_ARG_WEIGHTS), read.flip});
+  const PackedWeights packed(weight,
+                             To(read, primitive->desc(DNNL_ARG_WEIGHTS)));
   run(*primitive, WholeOf(g), 0, packed.data());
   return true;
 }
@@ -195,12 +201,13 @@ bool ConvOneDnn(const ConvGeometry& g, const ConvData& data) {
   if (IsStridedPointwise(g)) {
     const Tensor taken = TakePixels(g, data.x);
     return ConvOneDnn(OnTakenPixels(g),
-                      {taken, data.weight, data.bias, data.y});
+                      {taken, data.weight, data.bias, data.y, data.scale});
   }
   if (!OneDnnForwardIsRight(g, data.x.dtype())) return false;
-  return RunForward(g, data.x, data.weight,
-                    {ConvWeightDesc(g, data.x.dtype(), false), {}}, data.bias,
-                    data.y);
+  return RunForward(
+      g, data.x, data.weight,
+      {ConvWeightDesc(g, data.x.dtype(), false), {}, 1, data.scale}, data.bias,
+      data.y);
 }
 
 bool ConvInputGradOneDnn(const ConvGeometry& g, const ConvData& data) {

@@ -25,6 +25,9 @@ struct ConvData {
   const Tensor& weight;
   const Tensor& bias;
   const Tensor& y;
+  // Of y = x * weight + bias in float32 alone: undefined, or [out channels],
+  // float64, what the weight of each channel is multiplied by.
+  Tensor scale = {};
 };
 
 // Each is false, with nothing done, if oneDNN has no kernel for the dtype here.

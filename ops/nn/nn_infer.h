@@ -31,9 +31,9 @@ Shape conv2d_batch_norm(const char* op, const Tensor& x, const Tensor& weight,
                         std::string_view padding_algorithm);
 Shape conv2d_activation(const char* op, const Tensor& x, const Tensor& weight,
                         const Tensor& bias, const Tensor& residual,
-                        std::string_view activation, Ints stride, Ints padding,
-                        Ints dilation, int64_t groups,
-                        std::string_view data_format,
+                        const Tensor& scale, std::string_view activation,
+                        Ints stride, Ints padding, Ints dilation,
+                        int64_t groups, std::string_view data_format,
                         std::string_view padding_algorithm);
 // The shape of weight, after checking what is folded into it.
 Shape folded_weight(const char* op, const Tensor& weight, const Tensor& mean,

@@ -11,6 +11,10 @@ namespace proa::inline v0::onednn {
 // all the same is packed again, and kept from the second call on. Thread-safe.
 void PackAtOnce(const Tensor& weight);
 
+// Lets go of what is kept of weights that nobody else holds, which otherwise is
+// done now and then. Thread-safe.
+void DropUnusedWeights();
+
 }  // namespace proa::inline v0::onednn
 
 #endif  // PROA_OPS_ONEDNN_PACK_AT_ONCE_H_

@@ -69,7 +69,11 @@ Table& Kept() {
 [[maybe_unused]] const auto& at_load = Kept();
 
 bool Same(const PackFormat& a, const PackFormat& b) {
-  return a.flip == b.flip && a.from == b.from && a.to == b.to;
+  const bool same_scale =
+      a.scale.defined() == b.scale.defined() &&
+      (!a.scale.defined() || (a.scale.raw_data() == b.scale.raw_data() &&
+                              a.scale_version == b.scale_version));
+  return a.flip == b.flip && same_scale && a.from == b.from && a.to == b.to;
 }
 bool Same(const PackOrder& a, const PackOrder& b) {
   return a.pack == b.pack && a.parameters == b.parameters;
@@ -95,9 +99,38 @@ void FlipRuns(const void* from, void* to, int64_t n, int64_t run) {
                });
 }
 
-IntrusivePtr<Storage> Pack(const Tensor& weight, const PackFormat& format) {
+// The elements of `weight`, each row multiplied by what `scale` has for it.
+IntrusivePtr<Storage> Scaled(const Tensor& weight, const Tensor& scale) {
+  IntrusivePtr<Storage> out = Storage::Allocate(weight.bytes(), Place());
+  const float* const from = weight.data<float>();
+  float* const to = static_cast<float*>(out->data());
+  const double* const by = scale.data<double>();
+  const int64_t rows = weight.size(0), row = weight.numel() / rows;
+  parallel_for(0, rows, std::max<int64_t>(1, 16384 / row),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t r = begin; r < end; ++r)
+                   for (int64_t i = r * row; i < (r + 1) * row; ++i)
+                     to[i] = static_cast<float>(from[i] * by[r]);
+               });
+  return out;
+}
+
+// Memory of what is packed; it is to last if it is kept.
+IntrusivePtr<Storage> Room(int64_t bytes, bool keep) {
+  if (!keep) return Storage::Allocate(bytes, Place());
+  const LastingBlocks lasting;
+  return Storage::Allocate(bytes, Place());
+}
+
+IntrusivePtr<Storage> Pack(const Tensor& weight, const PackFormat& format,
+                           bool keep) {
   void* from = weight.raw_data();
   IntrusivePtr<Storage> turned;
+  IntrusivePtr<Storage> scaled;
+  if (format.scale.defined()) {
+    scaled = Scaled(weight, format.scale);
+    from = scaled->data();
+  }
   if (format.flip > 1) {
     turned = Storage::Allocate(weight.bytes(), Place());
     const auto flip =
@@ -105,15 +138,16 @@ IntrusivePtr<Storage> Pack(const Tensor& weight, const PackFormat& format) {
     flip(from, turned->data(), weight.numel(), format.flip);
     from = turned->data();
   }
-  if (format.from == format.to) return turned;
+  if (format.from == format.to) return turned ? turned : scaled;
   IntrusivePtr<Storage> out =
-      Storage::Allocate(static_cast<int64_t>(format.to.get_size()), Place());
+      Room(static_cast<int64_t>(format.to.get_size()), keep);
   Reorder(format.from, from, format.to, out->data());
   return out;
 }
 
-IntrusivePtr<Storage> Pack(const Tensor& weight, const PackOrder& order) {
-  IntrusivePtr<Storage> out = Storage::Allocate(order.bytes, Place());
+IntrusivePtr<Storage> Pack(const Tensor& weight, const PackOrder& order,
+                           bool keep) {
+  IntrusivePtr<Storage> out = Room(order.bytes, keep);
   order.pack(weight, order, out->data());
   return out;
 }
@@ -170,7 +204,7 @@ IntrusivePtr<Storage> FindOrPack(const Tensor& weight, const Format& format) {
   if (packed) return packed;
   CountReorder(/*of_weights=*/true);
   EnsureHostMemory(8 << 10);  // oneDNN does not look whether it got any
-  packed = Pack(weight, format);
+  packed = Pack(weight, format, keep);
   if (keep) Keep(weight, version, format, packed);
   ForgetFilePages(*weight.storage());
   return packed;
@@ -180,7 +214,9 @@ IntrusivePtr<Storage> FindOrPack(const Tensor& weight, const Format& format) {
 
 PackedWeights::PackedWeights(const Tensor& weight, const PackFormat& format)
     : storage_(weight.storage()), data_(weight.raw_data()) {
-  if (format.flip <= 1 && format.from == format.to) return;
+  if (format.flip <= 1 && !format.scale.defined() && format.from == format.to) {
+    return;
+  }
   storage_ = FindOrPack(weight, format);
   data_ = storage_->data();
 }
@@ -197,6 +233,12 @@ void PackAtOnce(const Tensor& weight) {
   Weight& w = table.weights[weight.storage().get()];
   if (!w.storage) w.storage = weight.storage();
   w.predicts = true;
+}
+
+void DropUnusedWeights() {
+  Table& table = Kept();
+  std::lock_guard lock(table.mutex);
+  table.Sweep();
 }
 
 int64_t CountKeptWeights() {

@@ -29,6 +29,11 @@ struct PackFormat {
   // Of the inner dims of the weight, how many elements are first turned round
   // (the taps of a kernel); 1 for none.
   int64_t flip = 1;
+  // Undefined, or [rows], float64 on the CPU: what each row of the weight,
+  // float32 then, is first multiplied by.
+  Tensor scale = {};
+  // `scale` is another one once it has been changed.
+  uint32_t scale_version = scale.defined() ? scale.version() : 0;
 };
 
 // An order of a kernel's own: which one it is say `pack` and `parameters`.

@@ -126,6 +126,39 @@ TEST(PackedWeightsTest, WeightsThatPredictAreKeptAtOnce) {
   EXPECT_EQ(CountKeptWeights(), kept);
 }
 
+TEST(PackedWeightsTest, RowsAreScaledWhileTheyArePacked) {
+  const int64_t kept = CountKeptWeights();
+  {
+    const Tensor w = Weight();
+    PackAtOnce(w);
+    const Tensor scale = Tensor::Empty({2}, DType::kFloat64);
+    scale.data<double>()[0] = 2;
+    scale.data<double>()[1] = 10;
+    PackFormat by_columns = ByColumns(), same = ByColumns();
+    by_columns.scale = same.scale = scale;
+    same.to = same.from;
+    for (int i = 0; i < 2; ++i) {
+      const PackedWeights turned(w, by_columns), as_it_is(w, same),
+          plain(w, ByColumns());
+      EXPECT_EQ(static_cast<float*>(turned.data())[1], 30.f);
+      EXPECT_EQ(static_cast<float*>(as_it_is.data())[2], 4.f);
+      EXPECT_EQ(static_cast<float*>(plain.data())[1], 3.f);
+    }
+    EXPECT_EQ(CountKeptWeights(), kept + 3);
+    // Another scale, and one that changed.
+    by_columns.scale = Tensor::Empty({2}, DType::kFloat64);
+    by_columns.scale.data<double>()[0] = by_columns.scale.data<double>()[1] = 1;
+    EXPECT_EQ(static_cast<float*>(PackedWeights(w, by_columns).data())[1], 3.f);
+    scale.data<double>()[1] = 100;
+    scale.storage()->BumpVersion();
+    by_columns.scale = scale;
+    by_columns.scale_version = scale.version();
+    EXPECT_EQ(static_cast<float*>(PackedWeights(w, by_columns).data())[1],
+              300.f);
+  }
+  EXPECT_EQ(CountKeptWeights(), kept);
+}
+
 TEST(PackedWeightsTest, MemoryOfOthersIsNotKept) {
   const int64_t kept = CountKeptWeights();
   float memory[6] = {0, 1, 2, 3, 4, 5};

@@ -103,6 +103,8 @@ def _source(ops: list[model.Op], family: str, index: dict[str, model.Op], has_in
         "tensor/interpreters.h",
         "tensor/tensor.h",
     ]
+    if any(op.reuses for op in ops):
+        includes += ["ops/boxed_call.h", "tensor/memory_order.h"]
     if has_infer:
         includes.append(f"ops/{family}/{family}_infer.h")
     includes += cpp.doors(used, family, index)
@@ -302,6 +304,9 @@ def _allocated(op: model.Op, o: model.Output) -> str:
     """C++ that makes an output."""
     meta = f"shape_{o.name}, dtype_{o.name}, run_place"
     order = op.infer[o.name].order
+    if op.reuses:
+        x, order = op.reuses, cpp.rule(op, order, "order") if order is not None else "MemoryOrder::kRowMajor"
+        return f"IsGiven(kOp, {x}, {meta}) && LiesIn({x}, {order}) ? {x} : EmptyInOrder({meta}, {order})"
     if order is not None:
         return f"EmptyInOrder({meta}, {cpp.rule(op, order, 'order')})"
     if op.kernel.elementwise and all(p.is_tensor for p in op.tensor_params):
@@ -437,6 +442,8 @@ def _execute(op: model.Op, inplace: bool) -> str:
                 lines.append(f"  for (const Tensor& t : {m}) MarkWritten(kOp, t);")
             else:
                 lines.append(f"  if ({m}.defined()) MarkWritten(kOp, {m});")
+        if op.reuses:
+            lines.append(f"  if ({op.outputs[0].name}.is_same({op.reuses})) MarkWritten(kOp, {op.reuses});")
         if op.outputs:
             items = ", ".join(f"std::move({o.name})" for o in op.outputs)
             lines.append(f"  return {op.outputs[0].name};" if len(op.outputs) == 1 else f"  return {{{items}}};")

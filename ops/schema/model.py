@@ -164,6 +164,7 @@ class Op:
     dtypes: tuple[str, ...]
     inplace: str | None  # parameter that `name_` changes
     mutates: tuple[str, ...]  # parameters that this op itself changes
+    reuses: str | None  # parameter in whose memory the output may be made
     rows_form: str | None  # C++ function that takes over when an argument is row-sparse
     rows_params: tuple[str, ...]  # parameters that the kernel takes row-sparse as they are
     grad: dict[str, Formula | None] | None  # None: not differentiable

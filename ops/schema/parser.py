@@ -21,6 +21,7 @@ _KEYS = frozenset(
         "dtypes",
         "inplace",
         "mutates",
+        "reuses",
         "grad",
         "takes_wider_grads",
         "recompute",
@@ -220,6 +221,7 @@ class _OpParser:
             dtypes=self._dtypes(),
             inplace=self._inplace(),
             mutates=mutates,
+            reuses=self._reuses(),
             rows_form=rows_form,
             rows_params=rows_params,
             grad=grad,
@@ -392,6 +394,16 @@ class _OpParser:
         self._fail(f"dtypes {d!r}; give one of {', '.join(param_types.DTYPE_SETS)} or a list of dtypes", key)
 
     # Aliasing ------------------------------------------------------------------
+
+    def _reuses(self) -> str | None:
+        name = self._entry.get("reuses")
+        if name is None:
+            return None
+        if len(self._outputs) != 1 or self._outputs[0].is_list or "kernel" not in self._entry:
+            self._fail(f"{self._name}: `reuses` is for kernels of one result", "reuses")
+        if not any(p.is_tensor and p.name == name for p in self._params):
+            self._fail(f"{self._name}: `reuses` names a tensor parameter, not {name!r}", "reuses")
+        return str(name)
 
     def _inplace(self) -> str | None:
         text = self._entry.get("inplace")

@@ -109,6 +109,7 @@ def test_types_and_defaults():
             5,
             "takes and gives tensors with gradients alone",
         ),
+        (("inplace: x -> out", "reuses: z"), 5, "`reuses` names a tensor parameter, not 'z'"),
         (("inplace: x -> out", "takes_wider_grads: true"), 5, "for ops of one tensor and one result"),
         (("inplace: x -> out", "takes_wider_grads: wide"), 5, "takes_wider_grads is true or false"),
     ],

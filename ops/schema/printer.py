@@ -75,6 +75,7 @@ def entry(op: model.Op) -> str:
         ("flops", op.flops.text if op.flops else None, None),
         ("fuse", op.fuse, "none"),
         ("random", op.random, False),
+        ("reuses", op.reuses, None),
         ("data_dependent", op.data_dependent, False),
         ("version", op.version, 1),
     ):

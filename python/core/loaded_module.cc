@@ -73,6 +73,7 @@ LoadedModule::LoadedModule(Module m) : module_(std::move(m)) {
 LoadedModule::LoadedModule(inference::Compiled compiled)
     : LoadedModule(std::move(compiled.module)) {
   compiled_ = std::move(compiled.executor);
+  packed_ = std::move(compiled.packed);
 }
 
 std::shared_ptr<const jit::Executor> LoadedModule::Executor() const {

@@ -69,6 +69,7 @@ class LoadedModule {
       const Tensors& inputs) const;
   bool RequiresGrad(jit::ValueId captured) const;
 
+  std::shared_ptr<void> packed_;  // of Compiled; goes last
   jit::Module module_;
   std::vector<Captured> captured_;                 // when it was made
   std::shared_ptr<const jit::Executor> compiled_;  // null unless it was given

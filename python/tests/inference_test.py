@@ -1,6 +1,7 @@
 """paddle.inference: what programs that deploy a model call."""
 
 import concurrent.futures
+import gc
 import multiprocessing
 import threading
 
@@ -360,6 +361,59 @@ def test_weights_are_packed_once(mapped, tmp_path):
         predictor.run([x])
         counts.append(proa._C.reorder_counts()["weights"])
     assert counts == counts[:1] * 4, counts
+
+
+def _wide_net():
+    """With a weight of a mebibyte, and a residual of half of one."""
+
+    class Net(proa.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.first, self.norm1 = proa.nn.Conv2D(512, 512, 1), proa.nn.BatchNorm2D(512)
+            self.second, self.norm2 = proa.nn.Conv2D(512, 512, 1, bias_attr=False), proa.nn.BatchNorm2D(512)
+
+        def forward(self, x):
+            x = proa.nn.functional.relu(self.norm1(self.first(x)))
+            return proa.nn.functional.relu(self.norm2(self.second(x)) + x) * 2
+
+    proa.seed(3)
+    net = Net()
+    for norm in (net.norm1, net.norm2):
+        norm.weight.set_value(proa.rand([512]) + 0.5)
+        norm._variance.set_value(proa.rand([512]) + 0.5)
+        norm._mean.set_value(proa.randn([512]))
+    net.eval()
+    return net
+
+
+def test_weights_of_files_stand_in_memory_once(tmp_path):
+    """Multiplied by the scale of their norm while they are packed; and they go with their predictor."""
+    net = _wide_net()
+    path = str(tmp_path / "net")
+    proa.jit.save(net, path, [proa.static.InputSpec([None, 512, 16, 16], "float32", "x")])
+    x = np.random.default_rng(0).standard_normal([1, 512, 16, 16]).astype("float32")
+    want = net(proa.to_tensor(x)).numpy()
+    del net
+    gc.collect()
+    held = []
+    for changed in (None, "scale_weights", "fold_norm"):
+        before = proa._C.memory_figures()["allocated"]
+        config = inference.Config(path)
+        if changed:
+            config.delete_pass(changed)
+        predictor = inference.create_predictor(config)
+        assert ("fold_norm" == changed) == ("batch_norm" in predictor._module.plan)
+        for _ in range(2):
+            (got,) = predictor.run([x])
+            np.testing.assert_allclose(got.numpy(), want, rtol=1e-4, atol=1e-4)
+        predictor.try_shrink_memory()
+        del got
+        held.append(proa._C.memory_figures()["allocated"] - before)
+        del predictor
+        gc.collect()
+        assert proa._C.memory_figures()["allocated"] - before < 1 << 16, changed
+    packed = 2 * 512 * 512 * 4
+    assert held[0] < 1.2 * packed and held[1] > 1.9 * packed, held
 
 
 def test_dumps_after_some_passes(model, tmp_path):

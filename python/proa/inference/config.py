@@ -16,8 +16,8 @@ class PassBuilder:
         >>> passes = proa.inference.Config().pass_builder()
         >>> passes.all_passes()
         ['identities', 'constant_folding', 'common_subexpressions', 'fold_parameters', 'recognize',
-        'recognize_attention', 'fold_norm', 'fold_parameters', 'fuse_norm', 'fuse_activation', 'dead_code',
-        'fuse_pointwise']
+        'recognize_attention', 'fold_norm', 'scale_weights', 'fold_parameters', 'fuse_norm', 'fuse_activation',
+        'dead_code', 'fuse_pointwise']
         >>> passes.delete_pass("fuse_norm")
         >>> passes.append_pass("identities")
         >>> passes.insert_pass(0, "dead_code")

@@ -71,8 +71,9 @@ class Tensor:
         """
         if not isinstance(data, np.ndarray):
             raise _C.located(TypeError(f"copy_from_cpu: data must be an ndarray, not {type(data).__name__}"))
+        self._value = None  # The copy may take its memory.
         with _C.eager_mode():
-            self._value = _C.to_tensor(np.array(data))
+            self._value = _C.to_tensor(data)
 
     def share_external_data(self, data):
         """Takes an array or tensor without a copy: runs read the caller's memory, which must not change meanwhile. An

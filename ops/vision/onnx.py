@@ -1,5 +1,7 @@
 """What these ops are in ONNX. The language: python/proa/onnx/rule.py."""
 
+import math
+
 from proa import _C
 from proa.onnx.rule import block, cast, constant, filled, known_size, onnx, refuse, result, size
 
@@ -163,7 +165,10 @@ def onnx_multiclass_nms(bboxes, scores, rois_num, score_threshold, nms_top_k, ke
     classes, boxes_axis = size(scores, 1), 0 if listed else 2
     boxes, values = cast(bboxes, "float32"), cast(scores, "float32")
     if listed:  # as images of one class each
-        boxes, values = onnx.Transpose(boxes, perm=[1, 0, 2]), onnx.Unsqueeze(onnx.Transpose(values, perm=[1, 0]), axes=[1])
+        boxes, values = (
+            onnx.Transpose(boxes, perm=[1, 0, 2]),
+            onnx.Unsqueeze(onnx.Transpose(values, perm=[1, 0]), axes=[1]),
+        )
     out = constant(score_threshold, "float32")  # only what is above it is looked at
     if background_label >= 0:
         labels = onnx.Unsqueeze(onnx.Range(0, _number(classes), 1), axes=[1, 2] if listed else [0, 2])
@@ -180,7 +185,9 @@ def onnx_multiclass_nms(bboxes, scores, rois_num, score_threshold, nms_top_k, ke
         values = onnx.Where(onnx.Greater(chosen, constant(0.0, "float32")), values, out)
     low, high = (onnx.Slice(boxes, starts=[a], ends=[a + 2], axes=[2]) for a in (0, 2))
     if listed and rois_num.shape != (1,):  # those of an image lie apart from those of others
-        span = onnx.Add(onnx.Sub(onnx.ReduceMax(boxes, keepdims=0), onnx.ReduceMin(boxes, keepdims=0)), constant(2.0, "float32"))
+        span = onnx.Add(
+            onnx.Sub(onnx.ReduceMax(boxes, keepdims=0), onnx.ReduceMin(boxes, keepdims=0)), constant(2.0, "float32")
+        )
         moved = onnx.Mul(cast(_images_of(scores, rois_num), "float32"), span)
         low, high = (onnx.Add(x, onnx.Unsqueeze(moved, axes=[0, 2])) for x in (low, high))
     if not normalized:
@@ -204,12 +211,7 @@ def onnx_multiclass_nms(bboxes, scores, rois_num, score_threshold, nms_top_k, ke
         at, boxes_at = found, _table(image, number)
         place = onnx.Add(onnx.Mul(image, size(scores, 2)), number)
         images = size(scores, 0)
-    numbers = onnx.Unsqueeze(onnx.Range(0, _number(images), 1), axes=[1])
     columns = [label, onnx.GatherND(scores, at), onnx.GatherND(bboxes, boxes_at), place, image]
-
-    def counted(image):
-        here = cast(onnx.Equal(numbers, onnx.Unsqueeze(image, axes=[0])), "int64")
-        return onnx.ReduceSum(here, axes=[1], keepdims=0)
 
     def chosen_of(places):
         return [onnx.Gather(column, places, axis=0) for column in columns]
@@ -219,12 +221,131 @@ def onnx_multiclass_nms(bboxes, scores, rois_num, score_threshold, nms_top_k, ke
         key = onnx.Add(onnx.Mul(key, size(scores, 0)), number)
         columns = chosen_of(_places_of_falling(key, largest=0))
     if keep_top_k >= 0:
-        columns = chosen_of(_best_of_images(columns[1], columns[4], counted(columns[4]), keep_top_k))
+        columns = chosen_of(
+            _best_of_images(columns[1], columns[4], cast(_counts(columns[4], images), "int64"), keep_top_k)
+        )
     label, score, box, place, image = columns
     sides = [onnx.Unsqueeze(cast(c, bboxes.dtype), axes=[1]) for c in (label, score)]
-    rows, counts = onnx.Concat(*sides, box, axis=1), cast(counted(image), "int32")
+    rows, counts = onnx.Concat(*sides, box, axis=1), _counts(image, images)
     if mark_none:
         nothing = onnx.Equal(_number(onnx.Shape(label)), constant(0, "int64"))
         marks = block(lambda: [constant([[-1.0]], bboxes.dtype), constant([1], "int32")])
         rows, counts = onnx.If(nothing, then_branch=marks, else_branch=block(lambda: [rows, counts]), outputs=2)
     return rows, onnx.Unsqueeze(cast(place, "int32"), axes=[1]), counts
+
+
+def onnx_generate_proposals(scores, bbox_deltas, img_size, anchors, variances, img_scale, pre_nms_top_n, post_nms_top_n,
+                            nms_thresh, min_size, eta, pixel_offset):  # fmt: skip
+    if eta < 1 or nms_thresh <= 0:
+        refuse("generate_proposals with eta below 1, or without nms", "leave eta 1, and nms_thresh positive")
+    dtype, least_score = scores.dtype, -3e38  # of what is no proposal; no score is below
+
+    def number(value, kind=dtype):
+        return constant(value, kind)
+
+    images, rows, columns, of_cell = (size(scores, axis) for axis in (0, 2, 3, 1))
+    count = onnx.Mul(onnx.Mul(rows, columns), of_cell)
+    values = onnx.Transpose(scores, perm=[0, 2, 3, 1])
+    values = onnx.Reshape(values, onnx.Concat(images, count, axis=0), allowzero=1)  # [N, H W A]
+    codes = onnx.Reshape(bbox_deltas, onnx.Concat(images, of_cell, [4], rows, columns, axis=0), allowzero=1)
+    codes = onnx.Transpose(codes, perm=[0, 3, 4, 1, 2])
+    codes = onnx.Reshape(codes, onnx.Concat(images, count, [4], axis=0), allowzero=1)
+    most = onnx.Min(count, [pre_nms_top_n]) if pre_nms_top_n > 0 else count
+    values, order = onnx.TopK(values, k=most, axis=1)
+    codes = onnx.GatherND(codes, onnx.Unsqueeze(order, axes=[2]), batch_dims=1)  # [N, best, 4]
+    anchors, variances = (onnx.Gather(onnx.Reshape(x, [-1, 4]), order, axis=0) for x in (anchors, variances))
+
+    def halves(x):
+        return [onnx.Slice(x, starts=[a], ends=[a + 2], axes=[2]) for a in (0, 2)]
+
+    more = number(1.0 if pixel_offset else 0.0)
+    (low, high), (shift, grow), (by_shift, by_grow) = halves(anchors), halves(codes), halves(variances)
+    sides = onnx.Add(onnx.Sub(high, low), more)
+    middle = onnx.Add(onnx.Add(onnx.Mul(onnx.Mul(by_shift, shift), sides), low), onnx.Div(sides, number(2.0)))
+    grown = onnx.Exp(onnx.Min(onnx.Mul(by_grow, grow), number(math.log(1000.0 / 16.0))))
+    reach = onnx.Div(onnx.Mul(grown, sides), number(2.0))
+    limit = onnx.Unsqueeze(onnx.Gather(img_size, constant([1, 0], "int64"), axis=1), axes=[1])  # width, height
+    edge = onnx.Sub(limit, more)
+    cut = [
+        onnx.Max(onnx.Min(x, edge), number(0.0))
+        for x in (onnx.Sub(middle, reach), onnx.Sub(onnx.Add(middle, reach), more))
+    ]
+    side = onnx.Sub(cut[1], cut[0])
+    if img_scale is None:
+        measured = onnx.Add(side, more)
+    else:
+        scale = onnx.Unsqueeze(onnx.Reshape(img_scale, [-1]), axes=[1, 2])
+        scaled = onnx.Add(onnx.Div(side, scale), number(1.0))
+        measured = onnx.Where(onnx.Greater(scale, number(0.0)), scaled, onnx.Add(side, more))
+    small = onnx.Less(measured, number(max(min_size, 1.0)))
+    if pixel_offset:
+        center = onnx.Add(cut[0], onnx.Div(onnx.Add(side, more), number(2.0)))
+        small = onnx.Or(small, onnx.Greater(center, limit))
+    small = onnx.ReduceMax(cast(small, "int32"), axes=[2], keepdims=0)  # [N, best]
+    fits = onnx.Equal(small, constant(0, "int32"))
+    values = onnx.Where(fits, values, number(least_score))
+    # One box of zeros more, which is found where there is no other.
+    none = onnx.Equal(onnx.ReduceSum(cast(fits, "int64"), axes=[1], keepdims=1), constant(0, "int64"))
+    nothing = onnx.Where(none, number(least_score / 2), number(least_score))
+    values = onnx.Concat(values, nothing, axis=1)
+    zeros = filled(0.0, dtype, onnx.Concat(images, [1, 4], axis=0))
+    boxes = onnx.Concat(onnx.Concat(cut[0], cut[1], axis=2), zeros, axis=1)
+    low, high = halves(boxes)
+    found = onnx.NonMaxSuppression(
+        cast(onnx.Concat(low, onnx.Add(high, more), axis=2), "float32"),
+        onnx.Unsqueeze(cast(values, "float32"), axes=[1]),
+        constant([post_nms_top_n if post_nms_top_n > 0 else 2**31 - 1], "int64"),
+        constant([nms_thresh], "float32"),
+        constant([least_score * 0.9], "float32"),
+    )
+    image, at = _column(found, 0), _table(_column(found, 0), _column(found, 2))
+    probs = onnx.GatherND(values, at)
+    probs = onnx.Where(onnx.Less(probs, number(least_score / 3)), number(0.0), probs)
+    return onnx.GatherND(boxes, at), onnx.Unsqueeze(probs, axes=[1]), _counts(image, images)
+
+
+def _counts(image, images):
+    """int32 [images]: how many have each number."""
+    numbers = onnx.Unsqueeze(onnx.Range(0, _number(images), 1), axes=[1])
+    here = cast(onnx.Equal(numbers, onnx.Unsqueeze(image, axes=[0])), "int64")
+    return cast(onnx.ReduceSum(here, axes=[1], keepdims=0), "int32")
+
+
+def _levels(rois, min_level, max_level, refer_level, refer_scale, pixel_offset):
+    """int64 [R], from 0 on."""
+
+    def number(value):
+        return constant(value, rois.dtype)
+
+    low, high = (onnx.Slice(rois, starts=[a], ends=[a + 2], axes=[1]) for a in (0, 2))
+    sides = onnx.Sub(high, low)
+    turned = onnx.ReduceMax(cast(onnx.Less(sides, number(0.0)), "int32"), axes=[1], keepdims=0)
+    area = onnx.ReduceProd(onnx.Add(sides, number(1.0 if pixel_offset else 0.0)), axes=[1], keepdims=0)
+    area = onnx.Where(onnx.Greater(turned, constant(0, "int32")), number(0.0), area)
+    reach = onnx.Add(onnx.Div(onnx.Sqrt(area), number(float(refer_scale))), number(1e-6))
+    level = onnx.Mul(cast(turned, "int64"), constant(0, "int64"))
+    for k in range(min_level + 1, max_level + 1):  # floor(log2(reach)) is at least k - refer_level
+        level = onnx.Add(level, cast(onnx.Not(onnx.Less(reach, number(2.0 ** (k - refer_level)))), "int64"))
+    # A box that is no number is on the lowest.
+    return onnx.Where(onnx.Equal(reach, reach), level, constant(0, "int64"))
+
+
+def onnx_distribute_fpn_proposals(fpn_rois, rois_num, min_level, max_level, refer_level, refer_scale, pixel_offset):
+    level = _levels(fpn_rois, min_level, max_level, refer_level, refer_scale, pixel_offset)
+    here = [onnx.Equal(level, constant(k, "int64")) for k in range(max_level - min_level + 1)]
+    return tuple(onnx.Compress(fpn_rois, of, axis=0) for of in here)
+
+
+def onnx_fpn_levels(fpn_rois, rois_num, min_level, max_level, refer_level, refer_scale, pixel_offset):
+    level = _levels(fpn_rois, min_level, max_level, refer_level, refer_scale, pixel_offset)
+    by_level = _places_of_falling(level, largest=0)
+    restore = onnx.Unsqueeze(cast(_places_of_falling(by_level, largest=0), "int32"), axes=[1])
+    if rois_num is None:
+        image, images = onnx.Mul(level, constant(0, "int64")), constant([1], "int64")
+    else:
+        image, images = _images_of(fpn_rois, rois_num), size(rois_num, 0)
+    counts = []
+    for k in range(max_level - min_level + 1):
+        here = onnx.Compress(image, onnx.Equal(level, constant(k, "int64")), axis=0)
+        counts.append(onnx.Unsqueeze(_counts(here, images), axes=[0]))
+    return restore, onnx.Concat(*counts, axis=0)

@@ -105,6 +105,99 @@ def test_recurrent(cell, direction, tmp_path):
     _agrees(net, [InputSpec([None, None, 4])], [[(2, 5, 4)], [(3, 7, 4)]], tmp_path)
 
 
+class _OneStage(proa.nn.Layer):
+    """What PP-YOLO does: codes of boxes of a grid, decoded, and nms of each class."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = proa.nn.Sequential(proa.nn.Conv2D(3, 8, 3, 4, 1), proa.nn.BatchNorm2D(8), proa.nn.Mish())
+        self.head = proa.nn.Conv2D(8, 3 * (5 + 4), 1)
+
+    def forward(self, x, sizes):
+        codes = self.head(self.body(x))
+        anchors = [10, 13, 16, 30, 33, 23]
+        boxes, scores = proa.vision.ops.yolo_box(codes, sizes.astype("int32") + 60, anchors, 4, 0.01, 4)
+        scores = proa.transpose(scores, [0, 2, 1])
+        return proa._C.ops.multiclass_nms(
+            boxes, scores, score_threshold=0.2, nms_top_k=30, keep_top_k=9, nms_threshold=0.45, background_label=-1
+        )
+
+
+class _TwoStages(proa.nn.Layer):
+    """What Faster R-CNN does: proposals, shared out among levels, cut out, classified, and nms."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = proa.nn.Conv2D(3, 8, 3, 4, 1), proa.nn.Conv2D(8, 8, 3, 2, 1)
+        self.scores, self.codes = proa.nn.Conv2D(8, 2, 1), proa.nn.Conv2D(8, 8, 1)
+        self.head = proa.nn.Linear(8 * 9, 3 + 4)
+        rng = np.random.default_rng(5)
+        corners = rng.uniform(0, 40, [8, 8, 2, 2])
+        anchors = np.concatenate([corners, corners + rng.uniform(8, 24, [8, 8, 2, 2])], -1)
+        self.register_buffer("anchors", proa.to_tensor(anchors.astype("float32")))
+
+    def forward(self, x):
+        ops, images = proa.vision.ops, x.shape[0]
+        fine = proa.nn.functional.relu(self.first(x))
+        coarse = proa.nn.functional.relu(self.second(fine))
+        size = proa.full([images, 2], 64.0)
+        rois, _, count = ops.generate_proposals(
+            proa.nn.functional.sigmoid(self.scores(coarse)), self.codes(coarse), size, self.anchors,
+            proa.ones_like(self.anchors), 60, 12, 0.7, 4.0, return_rois_num=True,
+        )  # fmt: skip
+        by_level, order, counts = ops.distribute_fpn_proposals(rois, 2, 3, 3, 24, rois_num=count)
+        cut = [
+            ops.roi_align(f, r, n, 3, scale, 2)
+            for f, r, n, scale in zip((fine, coarse), by_level, counts, (0.25, 0.125), strict=True)
+        ]
+        features = proa.gather(proa.concat(cut), order.flatten())
+        codes = self.head(proa.flatten(features, 1))
+        scores = proa.nn.functional.softmax(codes[:, :3])
+        boxes = (rois + codes[:, 3:]).unsqueeze(1).expand([-1, 3, 4])
+        return proa._C.ops.multiclass_nms(boxes, scores, count, score_threshold=0.3, keep_top_k=6, nms_threshold=0.5)
+
+
+@_needed
+@pytest.mark.parametrize("stages", [1, 2])
+def test_detectors(stages, tmp_path):
+    proa.seed(4)
+    specs = [InputSpec([None, 3, 64, 64]), InputSpec([None, 2], "int64")]
+    shapes = [[(1, 3, 64, 64), (1, 2)], [(3, 3, 64, 64), (3, 2)]]
+    if stages == 1:
+        _agrees(_OneStage(), specs, shapes, tmp_path, 1e-3)
+    else:
+        _agrees(_TwoStages(), specs[:1], [s[:1] for s in shapes], tmp_path, 1e-3)
+
+
+@_needed
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("settings", [
+    {}, {"score_threshold": 0.3, "nms_top_k": 5, "keep_top_k": 4}, {"nms_top_k": 400, "keep_top_k": 100},
+    {"score_threshold": 0.2, "keep_top_k": 3, "background_label": -1, "normalized": False},
+    {"score_threshold": 0.9999, "mark_none": True}, {"score_threshold": 0.5, "mark_none": True, "nms_threshold": 0.6},
+])  # fmt: skip
+def test_multiclass_nms(listed, settings, tmp_path):
+    """With and without boxes, some or all of which stay; images with the same number of boxes, or in one list."""
+    several = not listed or "nms_top_k" not in settings
+    function = functools.partial(proa._C.ops.multiclass_nms, **settings)
+    if listed:
+        specs = [InputSpec([None, 3, 4]), InputSpec([None, 3]), InputSpec([None if several else 1], "int32")]
+    else:
+        specs = [InputSpec([None, None, 4]), InputSpec([None, 3, None])]
+    proa.onnx.export(lambda *given: function(*given), str(tmp_path / "m"), specs)
+    model = onnx.load(str(tmp_path / "m.onnx"))
+    names = [i.name for i in model.graph.input]
+    for seed, counts in enumerate([[9], [4, 5], [0, 7, 3], [1], [20], [0]] if several else [[9], [4], [1], [20], [0]]):
+        rng = np.random.default_rng(seed)
+        lead = [sum(counts), 3] if listed else [len(counts), counts[0]]
+        boxes = rng.uniform(0, 40, [*lead, 4]).astype("float32")
+        boxes[..., 2:] = boxes[..., :2] + rng.uniform(1, 25, [*lead, 2]).astype("float32")
+        scores = rng.random([lead[0], 3] if listed else [lead[0], 3, lead[1]]).astype("float32")
+        given = [boxes, scores, np.array(counts, "int32")][: len(names)]
+        want = [t.numpy() for t in function(*[proa.to_tensor(x) for x in given])]
+        onnx_run.same(onnx_run.run(model, dict(zip(names, given, strict=True))), want, 0, 0, str(counts))
+
+
 # Layers without a form in ONNX, and what they lack.
 _NO_FORM = {"CTCLoss": "ctc_loss"}
 

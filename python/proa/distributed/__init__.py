@@ -17,6 +17,8 @@ _HOMES = _invert({
     "proa.distributed.fleet.base.topology": "ParallelMode",
     "proa.distributed.spawning": "spawn",
     "proa.distributed.gloo": "gloo_barrier gloo_init_parallel_env gloo_release",
+    "proa.distributed.auto_parallel.process_mesh": "ProcessMesh",
+    "proa.distributed.auto_parallel.marking": "shard_op shard_tensor",
     "proa.distributed.entry": "CountFilterEntry ProbabilityEntry ShowClickEntry",
     "proa.distributed.file_dataset": "InMemoryDataset QueueDataset",
 })  # fmt: skip
@@ -27,10 +29,12 @@ __getattr__, __dir__ = _lazy(
     __name__,
     _HOMES,
     (
+        "auto_parallel",
         "checkpoint",
         "collective",
         "dist_model",
         "fleet",
+        "io",
         "launch",
         "parallel",
         "ray",

@@ -11,6 +11,15 @@ from proa.fluid.io import is_persistable
 __all__ = ["is_persistable", "load_inference_model_distributed", "load_persistables", "save_persistables"]
 
 
+def collect(program):
+    """Gives this worker the parameters of all stages of a program that is trained as a pipeline."""
+    from proa.static import default_main_program, global_scope
+
+    program = default_main_program() if program is None else program
+    if getattr(program, "_pipeline", None) is not None:
+        program._pipeline.gather(global_scope())
+
+
 def _program(what, program):
     from proa import static
 
@@ -30,12 +39,11 @@ def _kept(program):
 
 def whole_values(what, program):
     """{name: array} of what a program keeps; workers that divide it call this together."""
-    from proa.distributed.fleet.base.fleet_base import whole
     from proa.static import global_scope
     from proa.static.binding import value_in
 
     program = _program(what, program)
-    whole(program)
+    collect(program)
     (kept, divided), found = _kept(program), {}
     for var in sorted(kept, key=lambda var: var.name):
         value = value_in(global_scope(), var).detach()

@@ -74,7 +74,6 @@ _NOT_YET = {
     "qat": "train with paddle.nn.quant or paddle.fluid.contrib.slim and convert the result",
     "auto": "name the degrees in hybrid_configs",
     "auto_search": "name the degrees in hybrid_configs",
-    "semi_auto": "name the degrees in hybrid_configs",
     "heter_ccl_mode": "leave it off: all workers compute on devices of one kind",
     "is_fl_ps_mode": "leave it off: there are no parameter servers",
 }
@@ -98,6 +97,17 @@ _NOT_BESIDE = {
     "sharding": ("localsgd", "adaptive_localsgd", "dgc", "lamb", "lars"),
     "dgc": ("amp", "localsgd", "adaptive_localsgd", "lamb", "lars"),
     "localsgd": ("adaptive_localsgd",),
+    "semi_auto": (
+        "pipeline",
+        "amp",
+        "recompute",
+        "localsgd",
+        "adaptive_localsgd",
+        "sharding",
+        "dgc",
+        "asp",
+        "sync_batch_norm",
+    ),
 }
 
 # Settings of sharding that programs do not follow.
@@ -114,6 +124,7 @@ _SHARDED_WITHOUT_EFFECT = {
 # What has no counterpart while a model is trained eagerly on several workers, and what to do instead.
 _NOT_DYNAMIC = {
     **_NOT_YET,
+    "semi_auto": "it is about programs; name the degrees in hybrid_configs",
     "lars": "give the optimizer that you mean (paddle.fluid.optimizer.LarsMomentum)",
     "lamb": "use paddle.optimizer.Lamb",
     "gradient_merge": "call step and clear_grad every k-th batch, with the loss divided by k; or pipeline_configs"

@@ -222,8 +222,11 @@ class Fleet(Workers):
             return PipelineProgramOptimizer(optimizer, chosen)
         optimizer = optimizer if decorated else chosen.mixed(optimizer)
         if world_size() > 1 or chosen.gradient_merge or chosen.recompute:
+            from proa.distributed.fleet.meta_optimizers.semi_auto import DividedByMarks
+
             self._started("distributed_optimizer")
-            optimizer = ProgramOptimizer(optimizer, chosen, world_size())
+            kind = DividedByMarks if chosen.semi_auto and world_size() > 1 else ProgramOptimizer
+            optimizer = kind(optimizer, chosen, world_size())
         return optimizer
 
     def _of_layers(self, optimizer, chosen, decorated):
@@ -383,9 +386,10 @@ class Fleet(Workers):
             ['__model__.pdiparams', '__model__.pdmodel']
             >>> folder.cleanup()
         """
+        from proa.distributed.io import collect
         from proa.fluid import io
 
-        whole(main_program)
+        collect(main_program)
         io.save_inference_model(dirname, feeded_var_names, target_vars, executor, main_program)
 
     def load_model(self, path, mode=0):
@@ -406,15 +410,6 @@ def _without_asp(optimizer):
     """(the optimizer, whether asp.decorate was asked to keep the zeros of its parameters)"""
     itself = getattr(optimizer, "keeps_zeros_of", None)
     return (optimizer, False) if itself is None else (itself, True)
-
-
-def whole(program):
-    """Gives this worker the parameters of all stages of a program that is trained as a pipeline."""
-    from proa.static import default_main_program, global_scope
-
-    program = default_main_program() if program is None else program
-    if getattr(program, "_pipeline", None) is not None:
-        program._pipeline.gather(global_scope())
 
 
 def distributed_scaler(scaler):

@@ -177,6 +177,22 @@ def test_sync_batch_norm(n):
     _expect(_on_ranks(n, wrap, make), _train(make(), _DATA), tolerance=1e-5)
 
 
+def test_a_converted_batch_norm_is_what_it_was():
+    """Its statistics stay buffers, which go to all ranks and into no optimizer's states; its settings stay too."""
+    net = nn.Sequential(nn.BatchNorm2D(3, use_global_stats=True), nn.BatchNorm1D(4, weight_attr=False).eval())
+    names = lambda net: [
+        [n for n, _ in f()] for f in (net.named_parameters, net.named_buffers, lambda: net.state_dict().items())
+    ]
+    kept, tensors = names(net), list(net.state_dict().values())
+    made = nn.SyncBatchNorm.convert_sync_batchnorm(net)
+    assert names(made) == kept and all(a is b for a, b in zip(made.state_dict().values(), tensors))
+    assert [type(layer) for layer in made] == [nn.SyncBatchNorm] * 2
+    assert [layer._use_global_stats for layer in made] == [True, None] and [layer.training for layer in made] == [
+        True,
+        False,
+    ]
+
+
 def test_processes():
     source = """
 dist.init_parallel_env()

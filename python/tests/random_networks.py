@@ -34,6 +34,19 @@ _BINARY = [
 ]
 
 
+class _Named:
+    """A layer by its name, which another may have taken the place of."""
+
+    def __init__(self, owner, name):
+        self._owner, self._name = owner, name
+
+    def __call__(self, *args):
+        return self._owner._sub_layers[self._name](*args)
+
+    def __getattr__(self, name):
+        return getattr(self._owner._sub_layers[self._name], name)
+
+
 class _Steps(nn.Layer):
     """A list of steps; each is a function of the values before it, the last of which is the current one."""
 
@@ -48,7 +61,9 @@ class _Steps(nn.Layer):
         return options[self._draw.randint(len(options))]
 
     def _own(self, layer):
-        return self.add_sublayer(f"layer{len(self._sub_layers)}", layer)
+        name = f"layer{len(self._sub_layers)}"
+        self.add_sublayer(name, layer)
+        return _Named(self, name)
 
     def _add(self, text, step):
         self._steps.append(step)
@@ -420,6 +435,58 @@ def trained(seed, level="O0"):
     return results
 
 
+def _half_batches(seed, net):
+    """Two batches of one size."""
+    a = inputs(seed, net)[0]
+    return a, np.flip(a, -1) * 0.9 + 0.05
+
+
+def _learned(net, results, x, scale=1.0):
+    """Gradients of the mean of squares, by name, and what is counted beside."""
+    sum((r * r).mean() for r in results).backward()
+    found = {name: p.grad.numpy() for name, p in net.named_parameters() if p.grad is not None}
+    found |= {name: b.numpy() for name, b in net.named_buffers()}
+    return found | {"x": x.grad.numpy() * scale}
+
+
+def on_ranks(seed, count=2):
+    """What differs between a network trained by `count` ranks, each with a part of the batch, and by one process: texts."""
+    import proa.distributed as dist
+    from proa.distributed.groups import run_threads
+
+    before = proa.get_default_dtype()
+    proa.set_default_dtype("float64")
+    try:
+        nets = [make(seed).astype("float64") for _ in range(count + 1)]
+        for net in nets:
+            net.train()
+        parts = [np.concatenate([a] * (at + 1))[: len(a)] * (1 + 0.1 * (at // 2)) for at, a in
+                 enumerate(_half_batches(seed, nets[0])[at % 2] for at in range(count))]  # fmt: skip
+        x = proa.to_tensor(np.concatenate(parts).astype("float64"), stop_gradient=False)
+        wanted = _learned(nets[0], nets[0](x), x)
+        size = len(parts[0])
+
+        def body():
+            rank = dist.get_rank()
+            net = nn.SyncBatchNorm.convert_sync_batchnorm(nets[rank + 1])
+            model = proa.DataParallel(net, find_unused_parameters=True)
+            own = proa.to_tensor(parts[rank].astype("float64"), stop_gradient=False)
+            return _learned(net, model(own), own, 1.0 / count)
+
+        texts = []
+        for rank, found in enumerate(run_threads(body, count)):
+            whole = {**wanted, "x": wanted["x"][rank * size : (rank + 1) * size]}
+            if set(found) != set(whole):
+                texts.append(f"rank {rank} of {count}: {sorted(set(found) ^ set(whole))} on one side only")
+                continue
+            far, name = max((distance(found[name], value), name) for name, value in whole.items())
+            if far > 1e-7:
+                texts.append(f"rank {rank} of {count}: {name} by {far:.2g}")
+        return texts
+    finally:
+        proa.set_default_dtype(before)
+
+
 def distance(found, wanted):
     """The largest difference, of the largest number of `wanted`; infinite if shapes or NaNs differ."""
     if found.shape != wanted.shape or (np.isnan(found) != np.isnan(wanted)).any():
@@ -460,12 +527,19 @@ def main():
     parser.add_argument("count", type=int)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument(
+        "--ranks", type=int, default=0, help="trained on so many, beside one process, in place of the ways"
+    )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     wrong = 0
     for seed in range(options.first, options.first + options.count):
         try:
-            found = differences(seed, [w for w in options.ways.split(",") if w])
+            found = (
+                on_ranks(seed, options.ranks)
+                if options.ranks
+                else differences(seed, [w for w in options.ways.split(",") if w])
+            )
         except Exception as e:  # what a way refuses is a finding too
             found = [f"{type(e).__name__}: {str(e)[:300]}"]
         if found:

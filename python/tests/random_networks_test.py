@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from proa import nn
 from python.tests import random_networks
 
 
@@ -39,3 +40,17 @@ def test_networks_are_of_many_kinds():
         "pixels",
     ):
         assert kind in texts
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("seed", range(10))
+def test_ranks_learn_what_one_process_does(seed, count):
+    assert random_networks.on_ranks(seed, count) == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ranks_that_learn_something_else_are_seen(monkeypatch):
+    monkeypatch.setattr(nn.SyncBatchNorm, "convert_sync_batchnorm", lambda net: net)
+    (first, second) = random_networks.on_ranks(1)  # it has a batch norm
+    assert first.startswith("rank 0 of 2: ") and second.startswith("rank 1 of 2: ")

@@ -109,10 +109,16 @@ class SyncBatchNorm(_BatchNormBase):
                 None if layer.weight is not None else False, None if layer.bias is not None else False,
                 layer._data_format,
             )  # fmt: skip
-            for name in ("weight", "bias", "_mean", "_variance"):
+            for name in ("weight", "bias"):
                 if getattr(layer, name) is not None:
                     setattr(converted, name, getattr(layer, name))
-            converted.__dict__["training"] = layer.training
+            for name in (
+                "_mean",
+                "_variance",
+            ):  # parameters that are buffers, which they would not be any more by setattr
+                converted._parameters[name] = getattr(layer, name)
+            for name in ("training", "_use_global_stats", "_trainable_statistics"):
+                converted.__dict__[name] = getattr(layer, name)
         for name, child in list(layer.named_children()):
             converted.add_sublayer(name, cls.convert_sync_batchnorm(child))
         return converted

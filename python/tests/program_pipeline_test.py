@@ -1,6 +1,7 @@
 """Static programs that workers train as stages of a pipeline: the losses and weights of one worker that has the whole batch."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ strategy = fleet.DistributedStrategy()
 if {pipeline}:
     strategy.pipeline = True
     strategy.pipeline_configs = {configs}
+strategy.gradient_scale_configs = {scale}
 fleet.init(is_collective=True, strategy=strategy)
 rank, count = fleet.worker_index(), fleet.worker_num()
 proa.seed(7 + rank)  # workers begin with parameters of their own
@@ -60,10 +62,16 @@ _MOMENTUM = "proa.optimizer.Momentum(0.1, grad_clip=proa.nn.ClipGradByGlobalNorm
 _SCHEDULE = "proa.optimizer.Adam(0.01)"
 
 
-def _train(count, stages=2, configs=None, optimizer=_MOMENTUM, pipeline=True, steps=5):
+def _train(count, stages=2, configs=None, optimizer=_MOMENTUM, pipeline=True, steps=5, scale=None):
     configs = configs or {"accumulate_steps": 4, "micro_batch_size": 2 * stages // count}
     source = _TRAIN.format(
-        configs=configs, optimizer=optimizer, pipeline=pipeline, steps=steps, stages=stages, last=stages - 1
+        configs=configs,
+        optimizer=optimizer,
+        pipeline=pipeline,
+        steps=steps,
+        stages=stages,
+        last=stages - 1,
+        scale=scale or {},
     )
     return [
         [np.array(losses), [np.array(w) for w in weights]]
@@ -89,6 +97,23 @@ def test_as_one_worker(count, stages, configs, optimizer):
     for _, found in results:
         for w, want in zip(found, weights, strict=True):
             np.testing.assert_allclose(w, want, atol=2e-5)
+
+
+def test_gradients_are_averaged_in_place_of_losses(monkeypatch):
+    """`scale_gradient`: the same numbers, but for rounding; of a power of two of micro-batches to the last bit."""
+    losses, gradients = (_train(2, scale={"scale_gradient": how}) for how in (False, True))
+    for (a, weights), (b, others) in zip(losses, gradients):
+        np.testing.assert_array_equal(a, b)
+        for w, other in zip(weights, others):
+            np.testing.assert_array_equal(w, other)
+    # Of three they round otherwise: so it is known that something else was done.
+    monkeypatch.setattr(sys.modules[__name__], "_TRAIN", _TRAIN.replace("(8, ", "(6, ").replace("* 8 //", "* 6 //"))
+    thirds = {"accumulate_steps": 3, "micro_batch_size": 2}
+    losses, gradients = (_train(2, 2, thirds, scale={"scale_gradient": how}) for how in (False, True))
+    assert any((w != other).any() for (_, a), (_, b) in zip(losses, gradients) for w, other in zip(a, b))
+    for (_, weights), (_, others) in zip(losses, gradients):
+        for w, other in zip(weights, others):
+            np.testing.assert_allclose(w, other, atol=2e-6)
 
 
 _TIED = """

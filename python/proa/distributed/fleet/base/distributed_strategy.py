@@ -110,12 +110,19 @@ _NOT_BESIDE = {
     ),
 }
 
-# Settings of sharding that programs do not follow.
-_NOT_SHARDED = {"optimize_offload": False, "mp_degree": 1, "pp_degree": 1}
+# Settings of sharding that programs do not follow, and why or what to do instead.
+_NOT_SHARDED = {
+    "optimize_offload": (
+        False,
+        "states lie in the memory of the host already; files that are mapped: group_sharded_parallel(offload=folder)",
+    ),
+    "mp_degree": (1, "leave it out, or train eagerly with hybrid_configs['mp_degree']"),
+    "pp_degree": (1, "leave it out, or train eagerly with hybrid_configs['pp_degree']"),
+}
 
 # Those that change nothing in them, and why.
 _SHARDED_WITHOUT_EFFECT = {
-    "optimize_cast": "casts are those of autocast, which has no such choice",
+    "optimize_cast": "a parameter is cast once a run, by the first that needs it, in whichever stage",
     "pp_allreduce_in_optimize": "it is about a pipeline beside it",
     "segment_anchors": "exchanges end by bytes: segment_broadcast_MB",
     "sharding_segment_strategy": "exchanges end by bytes: segment_broadcast_MB",
@@ -337,6 +344,12 @@ class DistributedStrategy:
                 "fleet: recompute_configs['enable_offload'] changes nothing: checkpoints lie in the memory of the host",
                 stacklevel=4,
             )
+        if self.gradient_scale_configs["scale_gradient"] and not self.pipeline:
+            warnings.warn(
+                "fleet: gradient_scale_configs['scale_gradient'] changes nothing without pipeline: it says whether micro-batches "
+                "average gradients or losses; over workers see 'scale_strategy'",
+                stacklevel=4,
+            )
         wrong = []
         if count > 1:
             wrong += [(name, instead) for name, instead in (_NOT_YET | _NOT_DIVIDED).items() if self.__dict__[name]]
@@ -372,8 +385,8 @@ class DistributedStrategy:
     def _not_sharded(self):
         configs = self.sharding_configs
         wrong = [
-            (f"sharding_configs['{name}']", "leave it out")
-            for name, value in _NOT_SHARDED.items()
+            (f"sharding_configs['{name}']", instead)
+            for name, (value, instead) in _NOT_SHARDED.items()
             if configs[name] != value
         ]
         if configs["stage"] not in (1, 2):

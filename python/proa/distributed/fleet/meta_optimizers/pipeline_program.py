@@ -92,6 +92,7 @@ class ProgramPipeline:
             self._optimizer._groups[0]["params"] = stage.parameters()
             self._optimizer._buckets = None
             self._worker = _Worker(stage, self.hcg, self._strategy)
+            self._worker.sums_gradients = self._strategy.gradient_scale_configs["scale_gradient"]
             if self._step is None:
                 self._step = HybridParallelOptimizer(self._optimizer, self.hcg, self._strategy)
         self._of = (scope, scope._changes)
@@ -134,11 +135,21 @@ class ProgramPipeline:
                 )
         self._bind(scope)
         loss = self._worker.forward_backward_pipeline((feeds, None))
+        if self._worker.sums_gradients:
+            self._average()
         for group, tensor in self._shared:
             average_gradients([value_in(scope, tensor)], group, total=True)
         self._step.step()
         self._step.clear_grad()
         return [loss if _C.is_symbolic(tensor) else value_in(scope, tensor) for tensor in fetches]
+
+    @no_grad()
+    def _average(self):
+        """Gradients that micro-batches have added up become means (`scale_gradient`); otherwise the loss of each was divided."""
+        with _C.eager_mode():
+            for parameter in self._optimizer._groups[0]["params"]:
+                if parameter.grad is not None:
+                    parameter.grad = parameter.grad / self._worker.accumulate_steps
 
     @no_grad()
     def gather(self, scope):

@@ -47,6 +47,7 @@ class PipelineParallel(MetaParallelBase):
         self._line = Line(self._group)
         self._chunks = layers.get_num_virtual_stages()
         self.total_loss, self._scaler, self.order = None, None, []
+        self.sums_gradients = False  # over micro-batches, in place of means: who sets it divides them
         self._steps()  # wrong settings are said now
 
     def _steps(self, mode=None):
@@ -100,12 +101,11 @@ class PipelineParallel(MetaParallelBase):
         loss = self._model._loss_fn(y, self._micro(data[1], step.micro, "the label"))
         if loss.size != 1:
             raise _C.located(ValueError(f"train_batch: loss_fn must give one number, not shape {list(loss.shape)}"))
-        if self.accumulate_steps > 1:
-            loss = loss / self.accumulate_steps
+        mean = loss / self.accumulate_steps if self.accumulate_steps > 1 else loss
         with Quiet():
-            shown = loss.detach().astype(_C.float32)
+            shown = mean.detach().astype(_C.float32)
             self.total_loss = shown if self.total_loss is None else self.total_loss + shown
-        return x, loss
+        return x, loss if self.sums_gradients else mean
 
     def _backward_step(self, step, inputs, outputs):
         if self._ends(step.chunk):

@@ -86,8 +86,8 @@ bool IsOff(const AttributeDesc& a) {
   return std::visit(Off(), a.value);
 }
 
-// The variable that `name` is a gradient of: x@GRAD, x@GRAD@RENAME@block0@0, and
-// where gradients are added a second time grad/grad/x@GRAD.
+// The variable that `name` is a gradient of: x@GRAD, x@GRAD@RENAME@block0@0,
+// and where gradients are added a second time grad/grad/x@GRAD.
 std::string WithoutGrad(std::string name) {
   while (name.starts_with("grad/")) name.erase(0, 5);
   return name.substr(0, name.find(kGrad));
@@ -99,9 +99,7 @@ std::string ForwardOf(const OpDesc& op) {
   return op.type.substr(0, op.type.size() - 5);
 }
 
-bool IsFloating(DType t) {
-  return kDTypeInfo[static_cast<int>(t)].kind == 'f';
-}
+bool IsFloating(DType t) { return kDTypeInfo[static_cast<int>(t)].kind == 'f'; }
 
 // An argument by slot and place.
 using Place = std::pair<std::string, size_t>;
@@ -337,8 +335,8 @@ Module Importer::Run() {
                "a start-up program");
   std::vector<std::string> trainable;
   for (const auto& [name, t] : parameters_) {
-    const bool floating = IsFloating(
-        SymbolOf(t).program()->value(SymbolOf(t).id()).meta.dtype);
+    const bool floating =
+        IsFloating(SymbolOf(t).program()->value(SymbolOf(t).id()).meta.dtype);
     // Running statistics are changed, or say that they have no gradient.
     if (floating && !changed_.contains(name) && !Var(name)->stop_gradient) {
       trainable.push_back(name);
@@ -357,8 +355,9 @@ bool Importer::IsTrained(const VarDesc& v) const {
       vars_, [](const auto& var) { return var.second->parameter; });
   return v.persistable && !v.stop_gradient && v.dtype.has_value() &&
          IsFloating(*v.dtype) &&
-         (said ? v.parameter
-               : differentiated_.contains(v.name) || !changed_.contains(v.name));
+         (said
+              ? v.parameter
+              : differentiated_.contains(v.name) || !changed_.contains(v.name));
 }
 
 WholeProgram Importer::RunWhole(const Autograd& autograd) {
@@ -493,9 +492,9 @@ void Importer::Gradient(const OpDesc& op, Scope& scope) {
   }
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!found[i].defined()) {
-      found[i] = *CallOp(*FindOp("full_like"),
-                         {{"", arguments[i]}, {"", int64_t{0}}})
-                      .As<Tensor>();
+      found[i] =
+          *CallOp(*FindOp("full_like"), {{"", arguments[i]}, {"", int64_t{0}}})
+               .As<Tensor>();
     }
     Set(wanted[i], found[i], scope);
   }
@@ -636,10 +635,11 @@ Tensor Importer::Find(const std::string& name, Scope& scope) {
   }
   const Tensor t = parameter_(name);
   if (!t.defined()) return Tensor();
-  const Tensor held = MakeSymbolic(program_, program_->Capture(t, name));
-  if (whole_ && differentiated_.empty() && IsTrained(*v)) {
-    autograd_->follow(held);
-  }
+  const ValueId id = program_->Capture(t, name);
+  // The tensor itself is what gradients that come later are asked of.
+  const bool itself = whole_ && differentiated_.empty();
+  if (itself && IsTrained(*v)) autograd_->follow(t);
+  const Tensor held = itself ? t : MakeSymbolic(program_, id);
   parameters_[name] = held;
   return held;
 }
@@ -665,7 +665,10 @@ void Importer::Set(const std::string& name, Tensor t, Scope& scope) {
       v->kind == VarKind::kTensor) {
     // What comes after reads the value; the next run reads the tensor.
     Scope start;
-    const Tensor held = Get(name, start);
+    Tensor held = Get(name, start);
+    if (!held.is_symbolic()) {
+      held = MakeSymbolic(program_, program_->Capture(held));
+    }
     const Tensor value = MakeSymbolic(program_, SymbolOf(t).id());
     CallOp(*FindOp("store_"), {{"", held}, {"", value}});
   }
@@ -858,6 +861,7 @@ Module Import(const ProgramDesc& desc,
 }
 
 WholeProgram ImportWhole(const ProgramDesc& desc, const Autograd& autograd,
+                         const std::map<std::string, Tensor>& tensors,
                          const RuleBook& book) {
   const auto& ops = desc.blocks[0].ops;
   if (std::ranges::any_of(
@@ -877,6 +881,11 @@ WholeProgram ImportWhole(const ProgramDesc& desc, const Autograd& autograd,
             PROA_REQUIRE(d >= 0, "variable ", Quoted(name),
                          " is kept but has an open size");
             dims.emplace_back(d);
+          }
+          const auto known = tensors.find(name);
+          if (known != tensors.end() && known->second.dtype() == *v.dtype &&
+              std::ranges::equal(known->second.shape().dims(), v.dims)) {
+            return known->second;
           }
           const StaticModeScope now(nullptr);
           return *CallOp(*FindOp("full"),

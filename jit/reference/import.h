@@ -56,10 +56,11 @@ struct Autograd {
       gradients;
 };
 
-// Persistable variables are captured tensors of zeros. An op <type>_grad needs
-// no rule: it is autograd through what the rule of <type> recorded. Throws
-// Error as Import does.
+// Persistable variables are those of `tensors`, of the same name, type and
+// dims, or zeros. An op <type>_grad needs no rule: it is autograd through what
+// the rule of <type> recorded. Throws Error as Import does.
 WholeProgram ImportWhole(const ProgramDesc& desc, const Autograd& autograd,
+                         const std::map<std::string, Tensor>& tensors = {},
                          const RuleBook& book = AllRules());
 
 // The types of ops that programs may have: those with a rule and those that the

@@ -206,10 +206,11 @@ absl::StatusOr<Tensor> ParseReferenceTensor(std::string_view bytes,
   }
 }
 
-absl::StatusOr<WholeProgram> ParseWholeProgram(std::string_view program,
-                                               const Autograd& autograd) {
+absl::StatusOr<WholeProgram> ParseWholeProgram(
+    std::string_view program, const Autograd& autograd,
+    const std::map<std::string, Tensor>& tensors) {
   try {
-    return ImportWhole(ParseProgramDesc(program), autograd);
+    return ImportWhole(ParseProgramDesc(program), autograd, tensors);
   } catch (const Error& e) {
     return absl::Status(e.code(), e.what());
   }

@@ -3,6 +3,7 @@
 #ifndef PROA_JIT_REFERENCE_LOAD_H_
 #define PROA_JIT_REFERENCE_LOAD_H_
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -40,8 +41,9 @@ absl::StatusOr<Tensor> ParseReferenceTensor(std::string_view bytes,
 absl::StatusOr<Module> ParseReferenceModel(std::string_view program,
                                            std::string_view parameters);
 // A program that was saved as it was built (static.save), without its tensors.
-absl::StatusOr<WholeProgram> ParseWholeProgram(std::string_view program,
-                                               const Autograd& autograd);
+absl::StatusOr<WholeProgram> ParseWholeProgram(
+    std::string_view program, const Autograd& autograd,
+    const std::map<std::string, Tensor>& tensors);
 absl::StatusOr<Module> ParseAnyModel(std::string_view program,
                                      std::string_view parameters);
 

@@ -332,11 +332,10 @@ namespace {
 RuleValue Repeat(RuleRun& run, const Args& args) {
   const RuleValue count = At(args, 0);
   const std::string step = TextAt(args, 1);
-  const Tensor first =
-      *CallOpNamed("full", {{"", RuleList{}},
-                            {"", int64_t{0}},
-                            {"dtype", DType::kInt64}})
-           .As<Tensor>();
+  const Tensor first = *CallOpNamed("full", {{"", RuleList{}},
+                                             {"", int64_t{0}},
+                                             {"dtype", DType::kInt64}})
+                            .As<Tensor>();
   std::vector<Tensor> states = {first};
   for (const RuleValue& v : ListAt(args, 2)) {
     states.push_back(AsTensor(v, Tensor()));
@@ -359,7 +358,8 @@ RuleValue Repeat(RuleRun& run, const Args& args) {
         PROA_REQUIRE(list != nullptr && list->size() + 1 == now.size(), step,
                      ": must give ", now.size() - 1, " states");
         std::vector<Tensor> out = {
-            *CallOpNamed("add", {{"", now[0]}, {"", AsTensor(int64_t{1}, first)}})
+            *CallOpNamed("add",
+                         {{"", now[0]}, {"", AsTensor(int64_t{1}, first)}})
                  .As<Tensor>()};
         for (size_t i = 0; i < list->size(); ++i) {
           out.push_back(AsTensor((*list)[i], now[i + 1]));

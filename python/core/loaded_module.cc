@@ -1,5 +1,6 @@
 #include "python/core/loaded_module.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -406,27 +407,31 @@ void BindLoadedModules(py::module_& m) {
       "The contents of the two files, as bytes.");
   m.def(
       "parse_whole_program",
-      [](const std::string& program) -> py::object {
+      [](const std::string& program,
+         const std::map<std::string, Tensor>& tensors) -> py::object {
         absl::StatusOr<jit::reference::WholeProgram> whole =
             jit::reference::ParseWholeProgram(
                 program,
-                {.follow = [](const Tensor& t) {
-                   autograd::SetRequiresGrad(t, true);
-                 },
+                {.follow =
+                     [](const Tensor& t) {
+                       autograd::SetRequiresGrad(t, true);
+                     },
                  .gradients =
                      [](const Tensors& results, const Tensors& arguments,
                         const Tensors& grads) {
                        return autograd::Grad(results, arguments, grads,
                                              {.retain_graph = true}, true, {});
-                     }});
+                     }},
+                tensors);
         ThrowIfError(whole.status());
         if (whole->program == nullptr) return py::none();
         Warn(whole->warnings, "the program");
         return py::make_tuple(ProgramPtr(whole->program), whole->results,
                               whole->trainable);
       },
-      py::arg("program"),
-      "A program of PaddlePaddle as it was built, from its bytes; what its "
+      py::arg("program"), py::arg("tensors"),
+      "A program of PaddlePaddle as it was built, from its bytes, with tensors "
+      "of these names where it keeps such, or zeros; what its "
       "variables hold by name; and the names of what is trained. None for a "
       "model for inference.");
   m.def(

@@ -73,6 +73,89 @@ def test_files_of_the_reference_train_as_there(name, tmp_path):
         np.testing.assert_allclose(_losses(*_built(PROGRAMS[name])), data[f"{name}/losses"], rtol=2e-4)
 
 
+def _forward(proa=proa):
+    """(program, input, a loss) without gradients."""
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup), proa.utils.unique_name.guard():
+        x = static.data("x", [None, 3])
+        h = proa.nn.functional.dropout(static.nn.batch_norm(static.nn.fc(x, 4)), 0.5)
+        loss = proa.mean(proa.square(static.nn.fc(h, 1)))
+        loss.name = "loss"
+    static.Executor().run(startup)
+    return main, loss
+
+
+def test_what_was_saved_before_training_is_trained(tmp_path):
+    feed = {"x": np.random.default_rng(0).standard_normal((6, 3)).astype("float32")}
+    with static.scope_guard(static.Scope()):
+        main, loss = _forward()
+        static.save(main, str(tmp_path / "net"), format="paddle")
+        want = static.Executor().run(main.clone(for_test=True), feed=feed, fetch_list=["loss"])[0]
+    with static.scope_guard(static.Scope()):
+        program = _read(tmp_path / "net")
+        test = program.clone(for_test=True)
+        np.testing.assert_allclose(static.Executor().run(test, feed=feed, fetch_list=["loss"])[0], want, rtol=1e-5)
+        with static.program_guard(program, static.Program()):
+            proa.optimizer.Adam(0.05).minimize(program.global_block().var("loss"))
+        losses = _losses(program, feed, "loss", 40)
+        assert losses[-5:].mean() < 0.5 * losses[:5].mean()
+        mean = static.global_scope().find_var("batch_norm_0.w_1")  # it moves while the program trains
+        assert mean is not None and np.abs(np.asarray(mean.get_tensor())).max() > 0
+
+
+def test_its_parameters_are_those_of_the_scope(tmp_path):
+    """As of every program: a second one of the same names shares them."""
+    with static.scope_guard(static.Scope()):
+        main, feed, loss = _built(PROGRAMS["adam"])
+        static.save(main, str(tmp_path / "net"), format="paddle")
+        first = _losses(main, feed, loss, 2)
+        program = static.deserialize_program(static.load_from_file(str(tmp_path / "net.pdmodel")))
+        second = _losses(program, feed, loss, 2)  # goes on where the other one is
+        static.load(program, str(tmp_path / "net"))
+        np.testing.assert_allclose(_losses(main, feed, loss, 4), [*first, *second], rtol=2e-4)
+
+
+def test_state_of_both_kinds_of_files(tmp_path):
+    with static.scope_guard(static.Scope()):
+        main, *_ = _built(PROGRAMS["adam"])
+        own, theirs = str(tmp_path / "own"), str(tmp_path / "theirs")
+        static.save(main, own)
+        static.save(main, theirs, format="paddle")
+        states = static.load_program_state(own), static.load_program_state(theirs)
+        assert states[0].keys() == states[1].keys() == main.state_dict().keys()
+        for name in states[0]:
+            np.testing.assert_array_equal(*(state[name] for state in states))
+        for load in (static.load, proa.fluid.load):
+            load(main, theirs)
+    assert not os.path.exists(own + ".pdmodel")
+
+
+def test_refusals(tmp_path):
+    with pytest.raises(ValueError, match="format must be 'proa' or 'paddle', not 'onnx'"):
+        static.save(static.Program(), str(tmp_path / "net"), format="onnx")
+    main = static.Program()
+    with static.scope_guard(static.Scope()), static.program_guard(main, static.Program()):
+        h = static.nn.fc(static.data("x", [4, 3]), 1)
+        h = static.nn.cond(proa.mean(h) > 0.0, lambda: h * 2.0, lambda: h * 3.0)
+        proa.optimizer.SGD(0.1).minimize(proa.mean(h))
+        with pytest.raises(NotImplementedError, match="gradients through a condition or a loop cannot be written"):
+            static.save(main, str(tmp_path / "net"), format="paddle")
+    assert not os.listdir(tmp_path)  # nothing is half written
+
+
+def test_damaged_programs():
+    whole = np.load(_REFERENCE)["adam/model"].tobytes()
+    for n in range(1, len(whole) - 40, 41):
+        with pytest.raises((ValueError, RuntimeError, NotImplementedError)):
+            static.deserialize_program(whole[:n])
+    # Ops that are not known are listed, all in one error.
+    with pytest.raises(NotImplementedError, match="adxm"):
+        static.deserialize_program(whole.replace(b"\x1a\x04adam", b"\x1a\x04adxm"))
+    # A gradient of an op that is not there.
+    with pytest.raises(ValueError, match="there is no op 'relu' before it whose gradients it could give"):
+        static.deserialize_program(whole.replace(b"\x1a\x04relu", b"\x1a\x04tanh"))
+
+
 if __name__ == "__main__":
     folder = pathlib.Path(sys.argv[1])
     os.makedirs(folder, exist_ok=True)

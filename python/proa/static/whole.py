@@ -32,7 +32,8 @@ def read(data):
         ValueError: they are no program.
         NotImplementedError: it has ops that are not known; the message lists all of them with their attributes.
     """
-    found = _C.parse_whole_program(data)
+    held = scopes.global_scope()._tensors
+    found = _C.parse_whole_program(data, dict(held))
     if found is None:
         return None
     recorded, results, trainable = found
@@ -42,16 +43,11 @@ def read(data):
         program._inputs[name] = recorded.find(name) if tensor is None else tensor
         program._inputs[name].name = name
         program._declared[name] = [max(size, -1) for size in program._inputs[name].shape], program._inputs[name].dtype
-    slots, held, trained = recorded.module([], []), scopes.global_scope()._tensors, set(trainable)
     for name, tensor in recorded.captured:
         if not name:
             continue
-        known = held.get(name)
-        if known is not None and known.dtype == tensor.dtype and list(known.shape) == list(tensor.shape):
-            slots.set_captured(name, known)
-            tensor = known
-        else:
-            tensor.name, tensor.persistable, tensor.stop_gradient = name, True, name not in trained
+        if held.get(name) is not tensor:
+            tensor.name, tensor.persistable, tensor.stop_gradient = name, True, name not in trainable
             hold(name, tensor)
         program._made[name] = tensor
     return program

@@ -18,6 +18,7 @@ MODULES = [
     "converted_classes",
     "converted_errors",
     "converted_models",
+    "converted_training",
     "converted_refusals",
 ]
 SUPPORTED: list[Callable] = []
@@ -82,7 +83,7 @@ def page():
         "`assert` and `print` of tensors are operations of the program, in their order, after `jit.save` too, and in C++. Other errors that",
         "depend on tensors (`raise`, a name that a loop without turns should have given) are raised after the run, by whoever calls the",
         "converted function; in a program that `jit.save` wrote they are assertions at its end. Generators are Python's, unless",
-        "their items depend on tensors: these give all their items at once. The sum of no items has the shape of an item."
+        "their items depend on tensors: these give all their items at once. The sum of no items has the shape of an item.",
         "",
         "| works | as in |",
         "|---|---|",

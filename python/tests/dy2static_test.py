@@ -145,6 +145,8 @@ def test_tracebacks_show_the_lines_of_users_and_no_others():
         paddle.jit.to_static(_outer)(X)
     frames = [(f.path.name, f.lineno + 1, f.name) for f in error.traceback]
     assert not any("dy2static" in str(f.path) and "test" not in str(f.path) for f in error.traceback)
+    # Neither those of what records: one frame stands between the call and the function.
+    assert [file for file, *_ in frames[:3]] == ["dy2static_test.py", "static_function.py", "dy2static_test.py"]
     own = [(line, name) for file, line, name in frames if file == "dy2static_test.py"][1:]
     assert own == [
         (_line_of("while y.sum() < 100:"), "_outer"),

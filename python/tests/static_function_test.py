@@ -571,5 +571,7 @@ def test_flops_of_a_converted_layer():
 def test_the_program_of_a_spec_needs_no_call():
     function = paddle.jit.to_static(lambda x: x * 2, input_spec=[paddle.static.InputSpec([None, 3], "float32", "rows")])
     assert 'input "rows" : [?, 3] float32' in str(function.main_program)
+    assert [t.shape[1] for t in (*function.inputs, *function.outputs)] == [3, 3]
+    assert function.concrete_program is function.concrete_program  # whose inputs are those of its program
     with pytest.raises(RuntimeError, match="nothing is recorded yet"):
         paddle.jit.to_static(lambda x: x * 2).main_program  # noqa: B018

@@ -189,6 +189,7 @@ _WITHOUT_EFFECT = {
     "tracer_mkldnn_ops_off": "",
     "tracer_mkldnn_ops_on": "",
     "tracer_profile_fname": "",
+    "use_standalone_executor": True,
     "use_cinn": False,
     "use_mkldnn": False,
     "use_ngraph": False,

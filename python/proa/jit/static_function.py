@@ -13,7 +13,7 @@ from proa.autograd.py_layer import noting_layers
 from proa.framework import flags, recorded_rates
 from proa.framework.size import at_least_two
 from proa.jit import context, declared, reasons, refusals, settings, structure
-from proa.jit.dy2static import calls, functions
+from proa.jit.dy2static import calls, functions, tracebacks
 from proa.jit.input_spec import InputSpec
 from proa.jit.program_cache import ProgramCache, functions_alive
 from proa.jit.reasons import sizes_text
@@ -113,6 +113,7 @@ class StaticFunction:
         self._recordings = []
         self._histories = {}  # by (tree, kinds): the sizes seen
         self._last = None
+        self._of_specs = None
         self._dropped = 0
 
     def __get__(self, instance, owner=None):
@@ -170,7 +171,10 @@ class StaticFunction:
         key = (state, call.tree, call.kinds, call.sizes)
         recording = self._known.get(key) if quick is None else None
         if recording is None or recording.stale() is not None:
-            recording = self._find(call, state, key)
+            try:
+                recording = self._find(call, state, key)
+            except Exception as error:
+                raise tracebacks.of_user(error)  # noqa: B904 (it is the same error)
             self._remember(key if quick is None else quick, recording)
         if recording.module is None:
             recording.calls += 1
@@ -333,7 +337,9 @@ class StaticFunction:
         """The recording that was used last; without a call, one for the specs of the decorator."""
         if self._last is not None and self._last.trace is not None:
             return self._last.trace
-        return self.get_concrete_program()
+        if self._of_specs is None:  # one, so that its inputs are those of its program
+            self._of_specs = self.get_concrete_program()
+        return self._of_specs
 
     @property
     def program_cache(self):
@@ -356,8 +362,10 @@ class StaticFunction:
         return self.last_trace().results
 
     def last_trace(self):
-        """The Trace of the last recording."""
+        """The Trace of the last recording; what an input_spec says is recorded when it is asked for."""
         if self._last is None or self._last.trace is None:
+            if self._input_spec is not None:
+                return self.concrete_program
             raise _C.located(RuntimeError(f"{self.__name__}: nothing is recorded yet; call it first"))
         return self._last.trace
 

@@ -1,12 +1,12 @@
-"""Tracebacks that show the lines of users: without the frames of the runtime between the blocks of a function."""
+"""Tracebacks that show the lines of users: without the frames of what records and of the runtime between blocks."""
 
 import collections
 import linecache
 import os
 import sys
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(_HERE))) + os.sep
+_JIT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(_JIT)) + os.sep
 
 
 def of_user(error):
@@ -16,7 +16,7 @@ def of_user(error):
     while step is not None:
         steps.append(step)
         step = step.tb_next
-    kept = [s for s in steps if not s.tb_frame.f_code.co_filename.startswith(_HERE)]
+    kept = [s for s in steps if not s.tb_frame.f_code.co_filename.startswith(_JIT)]
     if kept:
         for one, following in zip(kept, [*kept[1:], None], strict=True):
             one.tb_next = following

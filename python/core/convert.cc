@@ -61,6 +61,7 @@ int64_t ElementInt(PyObject* o, const Signature& s, int i, Py_ssize_t k) {
   if (IsNumberTensor(o) && IsInteger(Unwrap(o).dtype())) {
     return ElementOf(s, i, o).item<int64_t>();
   }
+  if (IsOpenSize(o)) FailType(s, i, "a list of int", o);  // a late attribute
   if (!IsTensor(o) && PyIndex_Check(o)) {
     const Ref kept = Ref::Borrow(o);  // __index__ may change the list it is in
     const Ref index = Ref::New(PyNumber_Index(o));

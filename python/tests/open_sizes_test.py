@@ -286,3 +286,73 @@ def main(names):
 
 if __name__ == "__main__":
     main(sys.argv[1:])
+
+
+def _linear(x):
+    with paddle.no_grad():
+        layer = paddle.nn.Linear(8, 3, weight_attr=paddle.nn.initializer.Constant(0.5))
+    return layer(paddle.nn.functional.layer_norm(x.reshape([x.shape[0], 4, -1]), 8))
+
+
+def _slices(x):
+    n = x.shape[1] // 2
+    return paddle.concat([x[:, n:], x[:, :n], x[:-1, : x.shape[1] - 1].sum([0, 1]).expand([x.shape[0], 2, -1])], 1)
+
+
+def _same_padding(x):
+    length = (x.shape[2] - 2 * (3 - 1) - 1) // 1 + 1
+    around = (x.shape[2] - length) // 2
+    assert around == 2  # the same for every size
+    return paddle.nn.functional.pad(x, [around, around], mode="reflect", data_format="NCL")
+
+
+@pytest.mark.parametrize(
+    ("function", "dims", "shapes"),
+    [
+        (_slices, [None, None, 3], [(2, 4, 3), (3, 7, 3)]),
+        (
+            lambda x: paddle.nn.functional.pad(x, [0, x.shape[2]], data_format="NCL"),
+            [2, 2, None],
+            [(2, 2, 3), (2, 2, 5)],
+        ),
+        (lambda x: x.roll(x.shape[0] // 2, 0), [None, 3], [(4, 3), (7, 3)]),
+        (_same_padding, [None, 2, None], [(1, 2, 5), (2, 2, 9)]),
+        (_linear, [None, 8, 4], [(2, 8, 4), (5, 8, 4)]),
+        (lambda x: paddle.nn.functional.layer_norm(x, [2, 3]), [None, None, None], [(4, 2, 3)]),
+        (lambda x: paddle.nn.functional.prelu(x, paddle.to_tensor([0.5, 2.0])), [None, None, 3], [(4, 2, 3)]),
+        (
+            lambda x: paddle.nn.functional.instance_norm(x, weight=paddle.ones([2]), bias=paddle.ones([2])),
+            [None, None, 3],
+            [(4, 2, 3)],
+        ),
+        (lambda x: paddle.nn.functional.group_norm(x, 2, weight=paddle.ones([4])), [None, None, 3], [(2, 4, 3)]),
+        (lambda x: paddle.ones([1, 1, 3]).expand([x.shape[0], -1, -1])[:, : x.shape[1]] * x, [None, 1, 3], [(4, 1, 3)]),
+    ],
+)
+def test_computed_sizes(function, dims, shapes, tmp_path):
+    """Bounds, paddings and shifts computed from open sizes; layers whose own dims an input leaves open."""
+    prefix = str(tmp_path / "model")
+    paddle.jit.save(paddle.jit.to_static(function), prefix, input_spec=[paddle.static.InputSpec(dims, "float32", "x")])
+    loaded = paddle.jit.load(prefix)
+    for shape in shapes:
+        x = paddle.to_tensor(np.random.default_rng(1).standard_normal(shape).astype("float32"))
+        np.testing.assert_allclose(loaded(x).numpy(), function(x).numpy(), 1e-6, 1e-6)
+
+
+def test_own_dims_that_do_not_fit(tmp_path):
+    prefix = str(tmp_path / "model")
+    spec = paddle.static.InputSpec([None, None], "float32", "x")
+    paddle.jit.save(paddle.nn.LayerNorm(6), prefix, input_spec=[spec])
+    with pytest.raises(ValueError):
+        paddle.jit.load(prefix)(paddle.ones([2, 5]))
+
+
+def test_differences_of_sizes_are_numbers():
+    def sizes(x):
+        n = x.shape[0]
+        found.extend([n - (n - 2), (2 * n + 3) // 2 - n, (4 * n + 7) % 4, n * 1 - n, n // 1 - n])
+        return x + 1
+
+    found = []
+    paddle.jit.to_static(sizes, input_spec=[paddle.static.InputSpec([None])]).concrete_program  # noqa: B018
+    assert found == [2, 1, 3, 0, 0] and all(type(n) is int for n in found)

@@ -246,6 +246,8 @@ class Size:
         if function is operator.truediv:
             return _number(function, other, self.tensor()) if turned else _number(function, self.tensor(), other)
         terms = _combined(self._sum(), _sum_of(number), function, turned)
+        if not any(terms):  # the same whatever the sizes are, as n - (n - 2)
+            return terms.get((), 0)
         return self._with(function(other, self.tensor()) if turned else function(self.tensor(), other), terms)
 
     def __neg__(self):
@@ -306,6 +308,12 @@ def _combined(a, b, function, turned):
         for one, other in ((a, b), (b, a)):
             if not any(one):
                 return _times(other, one.get((), 0))
+    if function in (operator.floordiv, operator.mod) and not any(b) and b.get((), 0) > 0:
+        by = b[()]
+        if all(factor % by == 0 for what, factor in a.items() if what):  # (2 * n + 3) // 2 is n + 1
+            if function is operator.mod:
+                return _plus({}, {(): a.get((), 0) % by})
+            return _plus({}, {what: factor // by for what, factor in a.items()})
     return {(function.__name__, frozenset(a.items()), frozenset(b.items())): 1}
 
 

@@ -231,6 +231,8 @@ def expand(x, shape, name=None):
         raise _C.located(
             ValueError(f"expand: -1 needs a dim to keep; shape is {sizes}, x is {list(x.shape)} {x.dtype.name}")
         )
+    if is_late(sizes):  # a size that is kept is known, whatever the others are
+        sizes = [x.shape[i - new] if type(s) is int and s == -1 else s for i, s in enumerate(sizes)]
     return _C.ops.broadcast_to(x, sizes)
 
 

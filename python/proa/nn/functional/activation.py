@@ -1,7 +1,7 @@
 """Activations that are more than one op, or have other arguments than their op."""
 
 from proa import _C
-from proa.framework.attributes import known_int, real, reals
+from proa.framework.attributes import is_late, known_int, real, reals
 from proa.framework.names import borrow as _borrow
 from proa.tensor.manipulation import known_axis_of
 
@@ -219,7 +219,7 @@ def prelu(x, weight, data_format="NCHW", name=None):
                 ValueError(f"prelu: a weight of each channel needs x of 2 dims or more; x is {list(x.shape)}")
             )
         axis = len(x.shape) - 1 if data_format[-1] == "C" and data_format != "NC" else 1
-        if list(weight.shape) != [x.shape[axis]]:
+        if len(weight.shape) != 1 or not is_late(x.shape[axis]) and weight.shape[0] != x.shape[axis]:
             raise _C.located(ValueError(f"prelu: weight must be [1] or [{x.shape[axis]}]; it is {list(weight.shape)}"))
         shape = [1] * len(x.shape)
         shape[axis] = -1

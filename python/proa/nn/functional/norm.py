@@ -1,7 +1,7 @@
 """Normalizations."""
 
 from proa import _C
-from proa.framework.attributes import an_int, known, known_int, real, reals
+from proa.framework.attributes import an_int, is_late, known, known_int, real, reals
 from proa.framework.grad_mode import no_grad
 from proa.framework.names import borrow as _borrow
 from proa.nn.functional.shapes import plain_ints
@@ -107,6 +107,11 @@ def _normalized(x, mean, var, weight, bias, epsilon, axis):
     return x * _along(x, axis, scale) + _along(x, axis, shift)
 
 
+def _channels(x, axis, weight):
+    """The size of x along axis; of a program that leaves it open, the size of weight, which has to fit when it runs."""
+    return weight.shape[0] if weight is not None and is_late(x.shape[axis]) else x.shape[axis]
+
+
 def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None):
     """Normalizes each sample over its last dims (Ba et al., 2016).
 
@@ -126,12 +131,17 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=
         raise _C.located(TypeError(f"layer_norm: normalized_shape must be an int or a list of int, not {shape!r}"))
     shape = [shape] if isinstance(shape, int) else list(shape)
     n = len(shape)
-    if n == 0 or list(x.shape[-n:]) != shape:
+    last = x.shape[-n:]
+    is_open = is_late(last)
+    fits = n != 0 and len(last) == n and all(is_late(size) or size == want for size, want in zip(last, shape))
+    if not fits:
         raise _C.located(
             ValueError(
                 f"layer_norm: the last dims of x must be normalized_shape, {shape}; x is {list(x.shape)} {x.dtype.name}"
             )
         )
+    if is_open:  # checked when the program runs
+        x = _C.ops.reshape(x, [*x.shape[:-n], *shape])
     return _C.ops.layer_norm(x, weight, bias, len(x.shape) - n, epsilon)
 
 
@@ -153,7 +163,7 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
     weight, bias = optional_tensor(weight, "group_norm", "weight"), optional_tensor(bias, "group_norm", "bias")
     ops = _C.ops
     axis = _channel_axis("group_norm", x, data_format)
-    rank, channels = len(x.shape), x.shape[axis]
+    rank, channels = len(x.shape), _channels(x, axis, weight)
     num_groups = known_int("group_norm", "num_groups", num_groups)
     if num_groups < 1 or channels % num_groups:
         raise _C.located(ValueError(f"group_norm: {channels} channels are not divisible by {num_groups} groups"))
@@ -209,7 +219,7 @@ def instance_norm(
         return _normalized(
             x, mean, _C.tensor_argument(running_var, "instance_norm", "running_var"), weight, bias, eps, axis
         )
-    return group_norm(x, x.shape[axis], eps, weight, bias, data_format)
+    return group_norm(x, _channels(x, axis, weight), eps, weight, bias, data_format)
 
 
 def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NCHW", name=None):

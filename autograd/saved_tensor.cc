@@ -186,7 +186,10 @@ Tensor SavedTensor::Get(Node& owner) const {
   if (kind_ == Kind::kReleased) [[unlikely]]
     FailReleased(owner);
   if (kind_ == Kind::kNothing) return {};
-  if (alias_.defined() && alias_.version() != Packed::Version(*this))
+  // A formula that is recorded reads a parameter when the program runs: what it
+  // was given meanwhile (a loaded value, a step) is what it shall read.
+  if (alias_.defined() && alias_.version() != Packed::Version(*this) &&
+      (alias_.is_symbolic() || (thread_interpreters.forced & kRecord) == 0))
       [[unlikely]]
     FailChanged(owner, alias_, version_);
   const bool unchanged = !Packed::Is(*this);

@@ -107,3 +107,14 @@ def test_it_is_one_for_all_scopes():
         exe.run(startup)
         schedule.step()
         assert exe.run(main, feed=_FEED, fetch_list=["learning_rate_0"])[0] == pytest.approx(0.01)
+
+
+def test_a_step_that_was_not_recorded_has_no_rate_in_the_scope():
+    """Only its gradients were, or an error ended it: a run gives the scope no variable for it."""
+    from proa.framework import recorded_rates
+
+    optimizer = proa.optimizer.SGD(0.5)
+    recorded_rates.note(optimizer)
+    _, _, _, rate_of_run = _build(0.1)
+    assert rate_of_run() == 0.1
+    assert [name for name in static.global_scope().local_var_names() if "rate" in name] == ["learning_rate_0"]

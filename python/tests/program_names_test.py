@@ -206,3 +206,43 @@ def test_print_shows_values_of_each_run(capsys):
             static.Print(x, print_phase="never")
         with pytest.raises(NotImplementedError, match="fetch what static.gradients or append_backward gives"):
             static.Print(x, print_phase="backward")
+
+
+def _trained(build=None):
+    """(program, its loss, as it is run) of a program in which one call is made twice."""
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        x = static.data("x", [None, 2])
+        attr = proa.ParamAttr(initializer=proa.nn.initializer.Constant(0.5))
+        y = static.nn.fc(x, 3, weight_attr=attr)
+        loss = proa.mean(proa.exp(y) + proa.exp(y))
+        proa.optimizer.SGD(0.1).minimize(loss)
+    static.Executor().run(startup)
+    return main, loss, main if build is None else static.CompiledProgram(main, build_strategy=build)
+
+
+def test_the_passes_of_a_build_strategy(tmp_path):
+    build, feed = static.BuildStrategy(), {"x": np.ones([2, 2], "float32")}
+    builder = build._finalize_strategy_and_create_passes()
+    assert builder is build._finalize_strategy_and_create_passes() and builder.all_passes() == []
+    drawn = builder.append_pass("graph_viz_pass")
+    drawn.set("graph_viz_path", str(tmp_path / "graph.dot"))
+    assert builder.insert_pass(0, "common_subexpressions").type() == "common_subexpressions"
+    builder.append_pass("dead_code")
+    assert [p.type() for p in builder.all_passes()] == ["common_subexpressions", "graph_viz_pass", "dead_code"]
+    builder.remove_pass(2)
+    with static.scope_guard(static.Scope()):
+        main, loss, compiled = _trained(build)
+        losses = [static.Executor().run(compiled, feed=feed, fetch_list=[loss])[0].item() for _ in range(3)]
+    ((_, changed),) = compiled._changed.values()  # made once
+    assert str(changed).count("exp(") == 1 and str(main).count("exp(") == 2
+    assert (tmp_path / "graph.dot").read_text().startswith("digraph")
+    with static.scope_guard(static.Scope()):
+        main, loss, program = _trained()
+        plain = [static.Executor().run(program, feed=feed, fetch_list=[loss])[0].item() for _ in range(3)]
+    assert losses == plain and losses[2] < losses[0]
+    with pytest.raises(ValueError, match="no pass is named 'fuse_all'"):
+        builder.append_pass("fuse_all")
+    for call in (lambda: builder.insert_pass(9, "dead_code"), lambda: builder.remove_pass(9)):
+        with pytest.raises(IndexError, match="there are 2 passes"):
+            call()

@@ -22,7 +22,9 @@ def note(optimizer):
 def refresh():
     """Fills the tensors of the rates anew where schedules moved on."""
     for optimizer in list(_optimizers) if _any else ():
-        optimizer._lr()
+        # One whose step was not recorded to its end has no rate in a program, and the scope of this run shall not get it.
+        if optimizer._lr_filled is not None or not _C.in_static_mode():
+            optimizer._lr()
 
 
 def is_rate(tensor):

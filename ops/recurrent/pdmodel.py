@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from proa.jit.reference.graph import current
 from proa.jit.reference.rule import constant, op, refuse
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
@@ -41,7 +42,7 @@ def pdmodel_rnn(x, weight_ih, weight_hh, bias_ih, bias_hh, weight_hr, h0, c0, le
     weights += [_bias(bias_ih, rows, x.dtype), _bias(bias_hh, rows, x.dtype)] * count
     before = [_states(h0, steps, width, count)] + ([_states(c0, steps, width, count)] if mode == "LSTM" else [])
     flags = {"mode": mode, "hidden_size": width, "input_size": weight_ih.shape[1], "num_layers": 1, "seed": 0}
-    flags |= {"is_bidirec": both, "dropout_prob": 0.0, "is_test": True}
+    flags |= {"is_bidirec": both, "dropout_prob": 0.0, "is_test": not current().trains}
     inputs = {"Input": given, "PreState": before, "WeightList": weights, "SequenceLength": lengths}
     slots = ("Out", ("State", len(before)), "DropoutState", "Reserve")
     out, *after = op("rnn", inputs, flags, outputs=slots)[: 1 + len(before)]

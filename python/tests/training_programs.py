@@ -126,6 +126,17 @@ def segmenter(paddle):
     }, loss
 
 
+def recurrent(paddle):
+    """An LSTM over sequences of different lengths; Adam."""
+    x, lengths = paddle.static.data("x", [None, 5, 6], "float32"), paddle.static.data("lengths", [None], "int64")
+    shapes = {"weight_ih_attr": [16, 6], "weight_hh_attr": [16, 4], "bias_ih_attr": [16], "bias_hh_attr": [16]}
+    attrs = {name: _attr(paddle, seed, shape) for seed, (name, shape) in enumerate(shapes.items())}
+    out, (last, _) = paddle.nn.LSTM(6, 4, **attrs)(x, sequence_length=lengths)
+    loss = paddle.mean(paddle.square(out)) + paddle.mean(paddle.square(_fc(paddle, last[0], 2, 7) - 1.0))
+    paddle.optimizer.Adam(0.02).minimize(loss)
+    return {"x": _arrays(9).standard_normal((3, 5, 6)).astype("f4"), "lengths": np.array([5, 2, 4])}, loss
+
+
 def generator(paddle):
     """Two losses of one program, each with an optimizer of its own parameters."""
     x, y = paddle.static.data("x", [None, 4], "float32"), paddle.static.data("y", [None, 3], "float32")
@@ -165,5 +176,6 @@ PROGRAMS = {
     "recommender": recommender,
     "pieces": pieces,
     "segmenter": segmenter,
+    "recurrent": recurrent,
     "generator": generator,
 }

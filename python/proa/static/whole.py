@@ -61,8 +61,10 @@ def written(what, program):
     """
     from proa.jit import reference
 
-    recorded = copied(program._program, scopes.global_scope())
     number = lambda tensor: recorded.value_number(program.current(tensor))
+    for _, _, loss, _ in program._backwards:
+        loss.name  # noqa: B018 (a value gets its name when it is asked for; by it the file gives it)
+    recorded = copied(program._program, scopes.global_scope())
     sections = [
         (start, end, number(loss), [(program._program.value_number(p), number(grad)) for p, grad in pairs])
         for start, end, loss, pairs in program._backwards

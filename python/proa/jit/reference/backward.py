@@ -37,6 +37,9 @@ _OWN = {
     "unbind": _unbind,
 }
 
+# Results whose gradients an op wants even where nobody asks for them.
+_WANTED = {"rnn": ("State",)}
+
 
 class Gradients:
     """The gradients of one loss.
@@ -136,6 +139,8 @@ class Gradients:
                 **{slot: names for slot, names in op["outputs"].items() if slot not in op["inputs"]},
             }
             given |= {f"{slot}@GRAD": g for slot in op["outputs"] if (g := grads(slot)) is not None}
+            for slot in _WANTED.get(op["type"], ()):
+                given[f"{slot}@GRAD"] = [settled.get(n) or self._zeros(n, settled) for n in op["outputs"][slot]]
             attributes = {k: v for k, v in op["attributes"].items() if not k.startswith("op_role")}
             attributes = {**inverse.defaults().get(op["type"], {}), **attributes}
             results = {f"{slot}@GRAD": names for slot, names in outs.items()}

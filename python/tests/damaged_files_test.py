@@ -504,6 +504,11 @@ def _reference_program(path):
     return proa.jit.load(path[: -len(".pdmodel")])
 
 
+def _whole_program(path):
+    with proa.static.scope_guard(proa.static.Scope()):
+        return proa.static.deserialize_program(pathlib.Path(path).read_bytes())
+
+
 def _reference_parameters(path):
     _beside(os.path.dirname(path), "m.pdmodel", _LENET[0])
     return proa.jit.load(path[: -len(".pdiparams")])
@@ -553,6 +558,7 @@ def _pickle(path):
 
 
 _OF_PROGRAMS = (ValueError, RuntimeError, NotImplementedError)  # as jit.load has them
+_WHOLE = [np.load(_MODELS / "training.npz")[f"{name}/model"].tobytes() for name in ("adam", "classifier")]
 _HOSTILE = [data for data, _ in pickle_reader_test._HOSTILE.values() if len(data) < 10000]
 _SHARDS = json.dumps({"metadata": {"total_size": 16},
                       "weight_map": {"a": "one.safetensors", "b": "two.safetensors"}}).encode()  # fmt: skip
@@ -629,6 +635,9 @@ READERS = {
         _reference_program, "m.pdmodel", [_LENET[0]], errors=_OF_PROGRAMS, change=_message_that_lies
     ),
     "reference parameters": Reader(_reference_parameters, "m.pdiparams", [_LENET[1]], errors=_OF_PROGRAMS),
+    "whole program": Reader(
+        _whole_program, "m.pdmodel", _WHOLE, errors=_OF_PROGRAMS, change=_message_that_lies
+    ),
     "conll words": Reader(_conll_words, "words", [b"UNK\nthe\ncat\n"]),
     "conll tags": Reader(_conll_tags, "tags", [b"B-A0\nI-A0\nB-V\nO\n"]),
     "old housing": Reader(proa.dataset.uci_housing.load_data, "housing.data", [
@@ -666,7 +675,7 @@ _MODULES = {
     "jit/saving.py": ["program", "parameters", "reference program", "reference parameters"],
     "profiler/result.py": ["recording"],
     "static/saving.py": ["bytes of a program"],
-    "static/states.py": ["bytes of a program", "program state", "fluid vars"],
+    "static/states.py": ["bytes of a program", "program state", "fluid vars", "whole program"],
     "text/conll05.py": ["conll", "conll words", "conll tags"],
     "text/wordpiece.py": ["wordpiece"],
     "upgrade/__main__.py": "programs in Python: parsed, SyntaxError (upgrade_test)",

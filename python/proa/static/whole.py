@@ -33,7 +33,10 @@ def read(data):
         NotImplementedError: it has ops that are not known; the message lists all of them with their attributes.
     """
     held = scopes.global_scope()._tensors
-    found = _C.parse_whole_program(data, dict(held))
+    try:
+        found = _C.parse_whole_program(data, dict(held))
+    except UnicodeDecodeError as error:
+        raise _C.located(ValueError(f"deserialize_program: a name in the program is no text: {error}")) from error
     if found is None:
         return None
     recorded, results, trainable = found

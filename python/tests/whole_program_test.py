@@ -103,6 +103,23 @@ def test_what_was_saved_before_training_is_trained(tmp_path):
         assert mean is not None and np.abs(np.asarray(mean.get_tensor())).max() > 0
 
 
+def test_gradients_are_added_after_values_were_loaded(tmp_path):
+    """Of any program: the formulas read the parameters as they are when it runs."""
+    feed = {"x": np.random.default_rng(0).standard_normal((6, 3)).astype("float32")}
+    with static.scope_guard(static.Scope()):
+        main, loss = _forward()
+        static.save(main, str(tmp_path / "net"))
+        static.load(main, str(tmp_path / "net"))
+        with static.program_guard(main, static.Program()):
+            pairs = static.append_backward(loss)
+        first, slope = static.Executor().run(main.clone(), feed=feed, fetch_list=[loss, dict(pairs)[_bias(pairs)]])
+        assert first > 0 and np.isfinite(slope).all() and slope != 0
+
+
+def _bias(pairs):
+    return next(p for p, _ in pairs if p.name == "fc_1.b_0")
+
+
 def test_its_parameters_are_those_of_the_scope(tmp_path):
     """As of every program: a second one of the same names shares them."""
     with static.scope_guard(static.Scope()):

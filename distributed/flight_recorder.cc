@@ -47,6 +47,22 @@ std::string CallHeader::Text() const {
   return text;
 }
 
+bool CallHeader::SameShape(const CallHeader& other) const {
+  if (kind == Collective::kBarrier) return true;
+  const bool own_rows = uneven != 0 || other.uneven != 0;
+  if (rank != other.rank) {
+    const bool vectors =
+        rank + other.rank == 1 && (dims[0] | other.dims[0]) == 1;
+    // Lists of tensors of several shapes go as one vector.
+    return vectors || (own_rows && (rank == 1 || other.rank == 1));
+  }
+  const int shown = std::min<int>(rank, kMaxDims);
+  for (int i = own_rows ? 1 : 0; i < shown; ++i) {
+    if (dims[i] != other.dims[i]) return false;
+  }
+  return more_dims == other.more_dims;
+}
+
 CallHeader HeaderOf(const CollectiveCall& call, uint64_t sequence,
                     const char* line) {
   CallHeader h;
@@ -54,12 +70,21 @@ CallHeader HeaderOf(const CollectiveCall& call, uint64_t sequence,
   h.reduce = call.reduce;
   h.sequence = sequence;
   h.peer = call.peer;
-  const Tensor& t = call.in.defined() ? call.in : call.out;
+  h.uneven = !call.in_splits.empty() || !call.out_splits.empty();
+  h.answered = call.answered;
+  // What all ranks have: the root of a scatter alone has the parts.
+  const bool of_out = call.kind == Collective::kScatter ||
+                      call.kind == Collective::kReduceScatter;
+  const Tensor& t =
+      call.in.defined() && !(of_out && call.out.defined()) ? call.in : call.out;
   if (t.defined()) {
     h.dtype = t.dtype();
     h.rank = static_cast<int8_t>(t.rank());
     for (int i = 0; i < std::min(t.rank(), CallHeader::kMaxDims); ++i) {
       h.dims[i] = t.size(i);
+    }
+    for (int i = CallHeader::kMaxDims; i < t.rank(); ++i) {
+      h.more_dims = h.more_dims * 1000003u + static_cast<uint32_t>(t.size(i));
     }
   }
   if (line != nullptr) {

@@ -30,12 +30,18 @@ struct CallHeader {
   int64_t peer = 0;
   int64_t bytes = 0;  // to the rank that reads this
   int64_t dims[kMaxDims] = {};
-  char line[47] = {};
+  uint32_t more_dims = 0;  // a hash of those behind kMaxDims
+  char line[41] = {};
+  uint8_t uneven = 0;     // dim 0 is each rank's own
+  uint8_t answered = 0;   // a message whose gradient comes back
   uint8_t on_device = 0;  // moved by a device backend
 
   // "all_reduce sum of [2, 3] float32 (train.py:91)"
   std::string Text() const;
   std::string Where() const;  // "(train.py:91)", or "" if nobody knows
+  // Whether what the other rank calls fits in shape. A 0-d tensor and one of
+  // shape [1] do: some ops have vectors only.
+  bool SameShape(const CallHeader& other) const;
 };
 static_assert(sizeof(CallHeader) % 16 == 0);
 

@@ -43,6 +43,9 @@ const bool installed = [] {
 }  // namespace
 
 Job::~Job() {
+  // Messages that nobody waited for are for ranks that may still want them.
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(2);
+  for (auto& [id, group] : groups_) group->Flush(end);
   for (auto& [id, group] : groups_) group->Abort();
   groups_.clear();
   fabric_->SayGoodbye();

@@ -201,13 +201,19 @@ void ProcessGroup::Receive(Mailbox& box, const CollectiveCall& call,
   if (theirs.magic != CallHeader::kMagic ||
       theirs.sequence != header.sequence || theirs.dtype != header.dtype ||
       theirs.bytes != call.out.bytes() ||
-      theirs.on_device != header.on_device) {
+      theirs.on_device != header.on_device ||
+      theirs.answered != header.answered || !theirs.SameShape(header)) {
     if (theirs.magic == CallHeader::kMagic && theirs.on_device == 0) {
       ReadAway(fd, theirs.bytes, p);
     }
     Fail(absl::StatusCode::kFailedPrecondition, p.What(), ": rank ", p.peer,
          " sends ", theirs.Text(), ", and ", Describe(call.out),
-         " is to be filled");
+         " is to be filled",
+         theirs.answered == header.answered ? ""
+         : header.answered != 0
+             ? "; its gradient goes back, and the sender's requires none"
+             : "; the sender waits for its gradient, and here nothing requires "
+               "one");
   }
   if (turn != nullptr) {
     device_backend_->MoveOnDevice(call, {}, {}, turn.get(), [&] { p.Look(); });

@@ -24,7 +24,8 @@ bool Agree(const CallHeader& a, const CallHeader& b) {
       a.peer != b.peer || a.on_device != b.on_device) {
     return false;
   }
-  return a.kind == Collective::kBarrier || a.dtype == b.dtype;
+  return a.kind == Collective::kBarrier ||
+         (a.dtype == b.dtype && a.SameShape(b));
 }
 
 }  // namespace
@@ -190,6 +191,18 @@ void ProcessGroup::AgreeOnBackend() {
 }
 
 ProcessGroup::~ProcessGroup() { Abort(); }
+
+void ProcessGroup::Flush(Clock::time_point end) {
+  std::vector<Mailbox*> boxes;
+  {
+    const std::lock_guard lock(mu_);
+    if (!broken_.empty() || aborted_.load()) return;
+    for (auto& [peer, box] : mailboxes_) {
+      if (box != nullptr) boxes.push_back(box.get());
+    }
+  }
+  for (Mailbox* box : boxes) box->out.Drain(end);
+}
 
 std::string ProcessGroup::NameOf(int rank) const {
   return absl::StrCat("rank ", members()[rank]);

@@ -59,6 +59,8 @@ class ProcessGroup {
   // host. Throws Error at once for arguments that can be seen to be wrong; the
   // group goes on then.
   std::shared_ptr<Work> Start(const CollectiveCall& call, bool wait);
+  // Waits until what was sent and not waited for has gone, not beyond `end`.
+  void Flush(Clock::time_point end);
   // What runs ends soon, with an error.
   void Abort();
 

@@ -72,6 +72,11 @@ std::shared_ptr<Work> Lane::Run(std::function<void(bool here)> body,
   return work;
 }
 
+void Lane::Drain(Clock::time_point end) {
+  std::unique_lock lock(mu_);
+  changed_.wait_until(lock, end, [&] { return !busy_ && tasks_.empty(); });
+}
+
 void Lane::Loop() {
   NeverLookForInterrupt();
   std::unique_lock lock(mu_);
@@ -92,6 +97,7 @@ void Lane::Loop() {
     task.work->Finish(error);
     lock.lock();
     busy_ = false;
+    if (tasks_.empty()) changed_.notify_all();
   }
 }
 

@@ -56,6 +56,8 @@ class Lane {
   // `body(here)`; `here`: on the caller's thread, which is so if `wait` and
   // nothing else runs. With `wait` it is done on return, or has thrown.
   std::shared_ptr<Work> Run(std::function<void(bool here)> body, bool wait);
+  // Waits until nothing is left to do, not beyond `end`.
+  void Drain(Clock::time_point end);
 
  private:
   struct Task {

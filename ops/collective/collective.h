@@ -51,6 +51,7 @@ struct CollectiveCall {
   // only); empty: equal parts.
   std::vector<int64_t> in_splits;
   std::vector<int64_t> out_splits;
+  bool answered = false;  // a message whose gradient comes back
 };
 
 // A collective that goes on while its caller does other things. Until Wait has

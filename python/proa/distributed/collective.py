@@ -27,7 +27,7 @@ from proa.distributed.calls import (
     zeros_of,
 )
 from proa.distributed.environment import is_initialized
-from proa.distributed.gathering import all_gather, gather, scatter
+from proa.distributed.gathering import all_gather, fill_with, gather, scatter
 from proa.distributed.groups import DEFAULT_TIMEOUT, Group, context, resolve
 from proa.distributed.messages import P2POp, batch_isend_irecv, irecv, isend, recv, send
 from proa.distributed.objects import (
@@ -216,6 +216,8 @@ def alltoall(in_tensor_list, out_tensor_list, group=None, use_calc_stream=True, 
     shapes = [t.shape for t in (out_tensor_list or in_tensor_list)]
     gives = [t.size for t in in_tensor_list]
     gets = [int(np.prod(shape)) for shape in shapes]
+    if all(shape == shapes[0] for shape in [*shapes, *[t.shape for t in in_tensor_list]]):
+        return _alltoall_of_one_shape(in_tensor_list, out_tensor_list, shapes[0], group, sync_op)
     if is_op(*in_tensor_list):
         flat = _C.ops.concat([_C.ops.reshape(t, [-1]) for t in in_tensor_list], 0)
         parts = _C.ops.split(_C.ops.all_to_all(flat, group.id, gives, gets), gets, 0)
@@ -236,6 +238,18 @@ def alltoall(in_tensor_list, out_tensor_list, group=None, use_calc_stream=True, 
     return start(
         group, sync_op, "all_to_all", flattened(in_tensor_list), into, finish, in_splits=gives, out_splits=gets
     )
+
+
+def _alltoall_of_one_shape(gives, gets, shape, group, sync):
+    """`alltoall` where all tensors are alike: rows, so that processes that have another shape are told."""
+    if is_op(*gives):
+        rows = _C.ops.all_to_all(_C.ops.stack(gives, 0), group.id)
+        gets[:] = [rows[i] for i in range(group.nranks)]
+        return Done()
+    sent = untraced(lambda: _C.ops.stack([t.detach() for t in gives], 0))
+    into = zeros_of(sent.shape, sent)
+    finish = fill_with(into, gets)
+    return start(group, sync, "all_to_all", sent, into, finish)
 
 
 def alltoall_single(
@@ -311,8 +325,10 @@ def reduce_scatter(tensor, tensor_list, op=ReduceOp.SUM, group=None, sync_op=Tru
         place(tensor, tensor_list if whole else tensor_list[0])
         return Done()
     if is_op(*([tensor_list] if whole else tensor_list)):
-        flat = tensor_list if whole else _C.ops.concat([_C.ops.reshape(t, [-1]) for t in tensor_list], 0)
-        part = _C.ops.reduce_scatter(flat, group.nranks, group.id, name)
+        rows = tensor_list
+        if not whole:
+            rows = _C.ops.concat([t if t.shape else _C.ops.reshape(t, [1]) for t in tensor_list], 0)
+        part = _C.ops.reduce_scatter(rows, group.nranks, group.id, name)
         tensor[...] = _C.ops.reshape(part, tensor.shape)
         return Done()
     input = tensor_list if whole else flattened(tensor_list)

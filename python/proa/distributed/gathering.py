@@ -17,7 +17,7 @@ from proa.distributed.calls import (
 )
 from proa.distributed.groups import resolve
 
-__all__ = ["all_gather", "gather", "scatter"]
+__all__ = ["all_gather", "fill_with", "gather", "scatter"]
 
 
 def all_gather(tensor_list, tensor, group=None, sync_op=True, use_calc_stream=True):
@@ -44,7 +44,7 @@ def all_gather(tensor_list, tensor, group=None, sync_op=True, use_calc_stream=Tr
             _find_own(tensor_list, tensor)
         return Done()
     if is_op(tensor):
-        rows = _C.ops.all_gather(_row(tensor), group.nranks, group.id)
+        rows = _rows(_C.ops.all_gather(tensor, group.nranks, group.id), group, tensor)
         if into_one:
             tensor_list[...] = _C.ops.reshape(rows, tensor_list.shape)
         else:
@@ -53,7 +53,7 @@ def all_gather(tensor_list, tensor, group=None, sync_op=True, use_calc_stream=Tr
     if into_one:
         return start(group, sync_op, "all_gather", tensor, tensor_list)
     rows = zeros_of([group.nranks, *tensor.shape], tensor)
-    return start(group, sync_op, "all_gather", tensor, rows, _fill_with(rows, tensor_list))
+    return start(group, sync_op, "all_gather", tensor, rows, fill_with(rows, tensor_list))
 
 
 def gather(tensor, gather_list=None, dst=0, group=None, sync_op=True, use_calc_stream=True):
@@ -94,7 +94,7 @@ def gather(tensor, gather_list=None, dst=0, group=None, sync_op=True, use_calc_s
         _find_own(gather_list, tensor)
         return Done()
     if is_op(tensor):
-        rows = _C.ops.gather_to(_row(tensor), root, group.nranks, group.id)
+        rows = _rows(_C.ops.gather_to(tensor, root, group.nranks, group.id), group, tensor)
         if mine:
             gather_list[:] = [rows[i] for i in range(group.nranks)]
         elif not tensor.stop_gradient:
@@ -104,7 +104,7 @@ def gather(tensor, gather_list=None, dst=0, group=None, sync_op=True, use_calc_s
     if not mine:
         return start(group, sync_op, "gather", tensor, None, peer=root)
     rows = zeros_of([group.nranks, *tensor.shape], tensor)
-    return start(group, sync_op, "gather", tensor, rows, _fill_with(rows, gather_list), peer=root)
+    return start(group, sync_op, "gather", tensor, rows, fill_with(rows, gather_list), peer=root)
 
 
 def scatter(tensor, tensor_list=None, src=0, group=None, sync_op=True, use_calc_stream=True):
@@ -130,14 +130,15 @@ def scatter(tensor, tensor_list=None, src=0, group=None, sync_op=True, use_calc_
         return Done()
     parts = tensor_list if mine else [tensor] * group.nranks  # of others only the shape counts
     if is_op(tensor, *parts):
-        rows = _C.ops.concat([_row(part) for part in parts], 0)
+        rows = _C.ops.concat([part if part.shape else _C.ops.reshape(part, [1]) for part in parts], 0)
         tensor[...] = _C.ops.reshape(_C.ops.scatter_from(rows, root, group.nranks, group.id), tensor.shape)
         return Done()
     return start(group, sync_op, "scatter", flattened(parts) if mine else None, tensor, peer=root)
 
 
-def _row(tensor):
-    return _C.ops.reshape(tensor, [1, *tensor.shape])
+def _rows(found, group, tensor):
+    """What has come, by process."""
+    return _C.ops.reshape(found, [group.nranks, *tensor.shape])
 
 
 def _check_found(what, name, found, group):
@@ -155,7 +156,7 @@ def _find_own(found, tensor):
         found.append(tensor.clone())
 
 
-def _fill_with(rows, found):
+def fill_with(rows, found):
     """What is left to do when `rows` are there; None where `found`, empty before, is made of them."""
     if not found:
         found.extend(untraced(lambda: [rows[i] for i in range(rows.shape[0])]))

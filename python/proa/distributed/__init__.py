@@ -37,6 +37,7 @@ __getattr__, __dir__ = _lazy(
         "io",
         "launch",
         "parallel",
+        "passes",
         "ray",
         "rpc",
         "sharding",

@@ -482,11 +482,13 @@ class Optimizer:
     clear_gradients = clear_grad
 
     def backward(self, loss, startup_program=None, parameters=None, no_grad_set=None, callbacks=None):
-        """The parameters that have a gradient, with it; `loss.backward()` runs first, unless it did.
+        """The parameters that have a gradient, with it; `loss.backward()` runs first, unless it did. Of a program the gradients
+        are appended to it.
 
         Args:
             loss (Tensor): what to differentiate.
-            startup_program, no_grad_set, callbacks: not used.
+            no_grad_set (set, optional): tensors of a program through which no gradient flows.
+            startup_program, callbacks: not used.
             parameters (list, optional): whose gradients; those of the optimizer unless given.
 
         Returns:
@@ -502,6 +504,8 @@ class Optimizer:
         """
         if not isinstance(loss, _C.Tensor):
             raise _C.located(TypeError(f"backward: loss must be a Tensor, not {type(loss).__name__}"))
+        if _C.is_symbolic(loss):
+            return self._append_backward(loss, parameters, no_grad_set)
         if not _C.backward_ran_from(loss):
             loss.backward()
         chosen = self._parameter_list if parameters is None else list(parameters)
@@ -509,7 +513,13 @@ class Optimizer:
 
     @no_grad()
     def apply_gradients(self, params_grads):
-        """Updates parameters from given gradients instead of their own."""
+        """Updates parameters from given gradients instead of their own. An optimizer of no parameters gets these."""
+        params_grads = list(params_grads)
+        if not self._parameter_list and params_grads:
+            self._groups = []
+            self._add_param_group({"params": [p for p, _ in params_grads]})
+            if any(_C.is_symbolic(g) for _, g in params_grads if g is not None):
+                self._join_program()
         given = {id(p): g for p, g in params_grads}
         cast = _C.amp.exchange(0)  # a step inside of auto_cast is none of its business
         try:
@@ -545,6 +555,13 @@ class Optimizer:
         self.apply_gradients(pairs)
         return [], pairs
 
+    def _join_program(self):
+        """The program that is recorded steps by this optimizer from now on."""
+        from proa import static
+
+        recorded_rates.note(self)
+        static.default_main_program().keep(self)
+
     _checkpoints = None  # between which gradients of a program are made from values that are computed once more
 
     def _append_backward(self, loss, parameters, no_grad_set):
@@ -553,8 +570,7 @@ class Optimizer:
         if not self._groups or not self._parameter_list:
             self._groups = []
             self._add_param_group({"params": static.default_main_program().trained_parameters()})
-        recorded_rates.note(self)
-        static.default_main_program().keep(self)
+        self._join_program()
         return static.append_backward(
             loss, parameters or self._parameter_list, no_grad_set, checkpoints=self._checkpoints
         )

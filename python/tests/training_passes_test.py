@@ -1,0 +1,141 @@
+"""Passes over programs that are trained do what the switches of fleet do, and what training by hand does."""
+
+import numpy as np
+import pytest
+
+import proa
+from proa.distributed.passes import PassBase, PassContext, PassManager, new_pass, register_pass
+
+_DATA = np.random.RandomState(0).randn(6, 8, 5).astype("float32")
+
+
+@pytest.fixture(autouse=True)
+def _static():
+    proa.enable_static()
+    yield
+    proa.disable_static()
+
+
+def _weights(seed):
+    return proa.ParamAttr(
+        initializer=proa.nn.initializer.Assign(np.random.RandomState(seed).randn(5, 5).astype("float32") * 0.4)
+    )
+
+
+def _trained(make, change, feeds=_DATA, dropout=0.0):
+    """(losses, weights, the program) of a network whose program `change(optimizer, loss, y, main, startup)` completes."""
+    proa.seed(3)
+    main, startup = proa.static.Program(), proa.static.Program()
+    with proa.static.program_guard(main, startup):
+        x = proa.static.data("x", [None, 5])
+        h = proa.static.nn.fc(x, 5, activation="tanh", weight_attr=_weights(1))
+        kept = proa.nn.functional.dropout(h, dropout) if dropout else h
+        y = proa.static.nn.fc(kept, 5, activation="tanh", weight_attr=_weights(2))
+        loss = (proa.static.nn.fc(y, 5, weight_attr=_weights(3)) ** 2).mean()
+        change(make(), loss, y, main, startup)
+    executor = proa.static.Executor()
+    executor.run(startup)
+    losses = [executor.run(main, feed={"x": feed}, fetch_list=[loss])[0].item() for feed in feeds]
+    return losses, [np.asarray(main.state_dict()[p.name]) for p in main.all_parameters()], main
+
+
+def _plain(optimizer, loss, y, main, startup):
+    optimizer.minimize(loss)
+
+
+@pytest.mark.parametrize("avg", [True, False])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: proa.optimizer.Adam(0.05, grad_clip=proa.nn.ClipGradByGlobalNorm(0.1)),
+        lambda: proa.optimizer.Momentum(0.05),
+    ],
+)
+def test_gradients_of_several_runs(make, avg):
+    def merged(optimizer, loss, y, main, startup):
+        _, pairs = optimizer.minimize(loss)
+        new_pass("auto_parallel_gradient_merge_pass", {"params_grads": pairs, "k_steps": 3, "avg": avg}).apply(
+            [main], [startup]
+        )
+
+    _, found, _ = _trained(make, merged)
+
+    def whole(optimizer, loss, y, main, startup):
+        optimizer.minimize(loss if avg else loss * 3.0)
+
+    _, wanted, _ = _trained(make, whole, feeds=_DATA.reshape(2, 24, 5))
+    for a, b in zip(found, wanted):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    losses, _, _ = _trained(make, merged)
+    first, _, _ = _trained(make, _plain, feeds=_DATA[:1])
+    assert losses[0] == first[0]
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_recomputed(dropout):
+    def again(optimizer, loss, y, main, startup):
+        pairs = optimizer.backward(loss)
+        new_pass("recompute", {"loss": loss, "checkpoints": [y]}).apply([main], [startup])
+        optimizer.apply_gradients([(p, main.current(g)) for p, g in pairs])
+
+    make = lambda: proa.optimizer.Momentum(0.05)
+    losses, weights, main = _trained(make, again, dropout=dropout)
+    wanted, plain, before = _trained(make, _plain, dropout=dropout)
+    assert losses == wanted
+    for a, b in zip(weights, plain):
+        np.testing.assert_array_equal(a, b)
+    assert str(main._program).count(" = matmul(") > str(before._program).count(" = matmul(")
+
+
+def test_one_after_the_other():
+    """Mixed precision, recomputation and merging, each in its place."""
+
+    def all_of_them(optimizer, loss, y, main, startup):
+        context = PassContext()
+        new_pass("auto_parallel_amp", {"dtype": "bfloat16"}).apply(main, startup, context)
+        pairs = optimizer.backward(main.current(loss))
+        PassManager([new_pass("recompute", {"loss": loss, "checkpoints": [y]})], context).apply([main], [startup])
+        pairs = [(p, main.current(g)) for p, g in pairs]
+        optimizer.apply_gradients(pairs)
+        new_pass("gradient_merge", {"params_grads": pairs, "k_steps": 2}).apply([main], [startup], context)
+        assert [p.name for p in context.passes] == ["amp", "recompute", "gradient_merge"]
+
+    make = lambda: proa.optimizer.Momentum(0.05)
+    losses, weights, main = _trained(make, all_of_them)
+    wanted, plain, _ = _trained(make, lambda o, loss, *rest: o.minimize(loss), feeds=_DATA.reshape(3, 16, 5))
+    assert "bfloat16" in str(main._program)
+    np.testing.assert_allclose(np.reshape(losses, (3, 2)).mean(1), wanted, rtol=2e-2)
+    for a, b in zip(weights, plain):
+        np.testing.assert_allclose(a, b, atol=2e-2)
+
+
+def test_mistakes():
+    main, startup = proa.static.Program(), proa.static.Program()
+    with pytest.raises(ValueError, match="there is no pass 'fuse_all'; there are: .*gradient_merge"):
+        new_pass("fuse_all")
+    with pytest.raises(ValueError, match="pass gradient_merge: it needs params_grads and k_steps"):
+        new_pass("gradient_merge").apply([main], [startup])
+    with pytest.raises(ValueError, match="k_steps is 0"):
+        new_pass("gradient_merge", {"params_grads": [], "k_steps": 0}).apply([main], [startup])
+    with pytest.raises(ValueError, match="1 programs and 2 startup programs"):
+        new_pass("amp").apply([main], [startup, startup])
+    with pytest.raises(ValueError, match="is named 'amp' already"):
+        register_pass("amp")(type("Other", (PassBase,), {}))
+    with pytest.raises(NotImplementedError, match="Empty does not define _apply_single_impl"):
+        register_pass("empty of a test")(type("Empty", (PassBase,), {}))().apply(main, startup)
+
+
+@pytest.mark.parametrize("pairs", ["backward", "append_backward"])
+def test_gradients_and_updates_apart(pairs):
+    """An optimizer that was given no parameters has those of the program, or those whose gradients it gets."""
+
+    def apart(optimizer, loss, y, main, startup):
+        made = optimizer.backward(loss) if pairs == "backward" else proa.static.append_backward(loss)
+        optimizer.apply_gradients(made)
+
+    make = lambda: proa.optimizer.Adam(proa.optimizer.lr.ExponentialDecay(0.05, 0.5), weight_decay=0.01)
+    losses, weights, _ = _trained(make, apart)
+    wanted, plain, _ = _trained(make, _plain)
+    assert losses == wanted and losses[0] != losses[-1]
+    for a, b in zip(weights, plain):
+        np.testing.assert_array_equal(a, b)

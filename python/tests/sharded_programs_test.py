@@ -104,6 +104,9 @@ def test_files_are_those_of_one_worker(tmp_path):
     """Written by two, states of parts among them, they go on in one, in two and in three."""
     files = """
 from proa.distributed import io
+with proa.static.program_guard(main, startup):
+    average = proa.static.ExponentialMovingAverage(0.9)
+    average.update()
 folder = {folder!r}
 if os.path.exists(folder):
     io.load_persistables(executor, folder, main)
@@ -122,6 +125,7 @@ print(json.dumps({{n: np.asarray(v).ravel().tolist() for n, v in io.whole_values
         return [json.loads(out) for out in ranks.run(source, count)]
 
     (one,) = run(1, tmp_path / "one")
+    assert any(".ema" in name for name in one)
     for two in run(2, tmp_path / "two"):
         assert set(two) == set(one)
         for name, value in one.items():

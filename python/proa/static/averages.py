@@ -3,6 +3,7 @@
 import contextlib
 
 from proa import _C
+from proa.utils import unique_name
 
 __all__ = ["ExponentialMovingAverage"]
 
@@ -33,7 +34,7 @@ class ExponentialMovingAverage:
             thres_steps = _C.tensor_argument(thres_steps, "ExponentialMovingAverage", "thres_steps")
         if not 0.0 <= decay < 1.0:
             raise _C.located(ValueError(f"ExponentialMovingAverage: decay must be in [0, 1), not {decay!r}"))
-        self._decay = decay
+        self._decay, self._name = decay, name or ""
         self._steps = thres_steps
         self._averages = {}
         self._parameters = []
@@ -59,7 +60,10 @@ class ExponentialMovingAverage:
                 with _C.eager_mode():
                     self._power = _C.ops.full([], 1.0, _C.float64)
                     self._averages = {p.name: _C.ops.full_like(p, 0.0) for p in self._parameters}
-                self._power.persistable = True
+                # They go with the program into files, under names that all workers have.
+                kept = {"ema_power": self._power, **{f"{name}.ema": average for name, average in self._averages.items()}}
+                for name, tensor in kept.items():
+                    tensor.name, tensor.persistable = unique_name.generate(self._name + name), True
             decay = self._decay_now()
             _C.ops.store_(self._power, self._power * decay)
             for p in self._parameters:

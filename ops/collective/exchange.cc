@@ -4,6 +4,7 @@
 #include "ops/creation/creation_ops.h"
 #include "ops/elementwise/elementwise_ops.h"
 #include "tensor/error.h"
+#include "tensor/interpreters.h"
 
 namespace proa::inline v0::ops {
 namespace {
@@ -14,6 +15,11 @@ namespace {
        reduce == "prod" ? "a product" : reduce,
        " over ranks has no gradient here; take sum or avg, or stop the "
        "gradient of x");
+}
+
+// Whether a gradient flows through what is made of x now.
+bool Requires(const Tensor& x) {
+  return GradEnabled() && (x.flags() & kDifferentiate) != 0;
 }
 
 }  // namespace
@@ -63,6 +69,36 @@ Tensor AllToAllInTurn(const Tensor& x, int64_t group,
                       std::span<const int64_t> out_splits) {
   return all_to_all_in_turn_(x, CollectiveTurn(x.place()), group, in_splits,
                              out_splits);
+}
+
+// A message and its gradient: the sum of the losses of both ranks is not moved
+// by what the sender keeps (a zero), nor by what the receiver had before, so
+// each of the two is the gradient of the other, of any order. The gradient of
+// a gradient goes by the other rank, of whose operations this one knows
+// nothing; so what is exchanged in backward is tied to the result of forward,
+// whose node then passes on what comes by there.
+Tensor SendAwayInTurn(const Tensor& x, int64_t peer, int64_t group) {
+  return send_away_in_turn_(x, CollectiveTurn(x.place()), peer, group,
+                            Requires(x));
+}
+
+Tensor ReceiveAlongInTurn(const Tensor& link, int64_t peer, int64_t group) {
+  return receive_along_in_turn_(link, CollectiveTurn(link.place()), peer, group,
+                                Requires(link));
+}
+
+Tensor SendAwayGrad(const Tensor&, const Tensor& x, const Tensor& out,
+                    int64_t peer, int64_t group) {
+  return receive_along(Requires(out) ? add(x, out) : x, peer, group);
+}
+
+Tensor ReceiveAlongGrad(const Tensor& dy, const Tensor& out, int64_t peer,
+                        int64_t group) {
+  const Tensor back =
+      Requires(out)
+          ? where(full({}, Scalar(false), DType::kBool, out.place()), out, dy)
+          : dy;
+  return add(full_like(out, Scalar(0)), send_away(back, peer, group));
 }
 
 Tensor AllReduceGrad(const Tensor& dy, int64_t group, std::string_view reduce) {

@@ -95,6 +95,30 @@ void ReceiveFrom(const KernelContext&, int64_t peer, const Tensor&,
   Run(Collective::kReceive, Tensor(), group, out, peer);
 }
 
+void SendAway(const KernelContext&, const Tensor& x, const Tensor&,
+              int64_t peer, int64_t group, bool answered, Tensor* out) {
+  Clear(out);
+  // A copy goes, so that who waits for a message of its own is not waited for,
+  // and x may change.
+  Tensor copy = Tensor::Empty(x.shape(), x.dtype(), x.place());
+  CopyInto(x, copy);
+  const CollectiveLater unwaited;
+  RunCollective({.kind = Collective::kSend,
+                 .group = group,
+                 .peer = peer,
+                 .in = copy,
+                 .answered = answered});
+}
+
+void ReceiveAlong(const KernelContext&, const Tensor&, const Tensor&,
+                  int64_t peer, int64_t group, bool answered, Tensor* out) {
+  RunCollective({.kind = Collective::kReceive,
+                 .group = group,
+                 .peer = peer,
+                 .out = *out,
+                 .answered = answered});
+}
+
 void Barrier(const KernelContext&, int64_t group, const Tensor&) {
   Run(Collective::kBarrier, Tensor(), group, nullptr);
 }

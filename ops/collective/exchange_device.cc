@@ -65,6 +65,17 @@ void ReceiveFrom(const KernelContext& ctx, int64_t peer, const Tensor& turn,
   cpu::ReceiveFrom(ctx, peer, turn, shape, dtype, group, out);
 }
 
+void SendAway(const KernelContext& ctx, const Tensor& x, const Tensor& turn,
+              int64_t peer, int64_t group, bool answered, Tensor* out) {
+  cpu::SendAway(ctx, x, turn, peer, group, answered, out);
+}
+
+void ReceiveAlong(const KernelContext& ctx, const Tensor& link,
+                  const Tensor& turn, int64_t peer, int64_t group,
+                  bool answered, Tensor* out) {
+  cpu::ReceiveAlong(ctx, link, turn, peer, group, answered, out);
+}
+
 void Barrier(const KernelContext& ctx, int64_t group, const Tensor& turn) {
   cpu::Barrier(ctx, group, turn);
 }

@@ -51,7 +51,7 @@ def check_references(family: str, index: dict[str, model.Op], samples: list[str]
         with open(path, encoding="utf-8") as f:
             texts[os.path.basename(path)] = f.read()
     for op in index.values():
-        if op.family != family or op.mutates:
+        if op.family != family or op.mutates or not op.samples:
             continue
         name = f"{op.stem}_samples.py"
         if not re.search(rf"\b(reference|check)_{op.name}\b", texts.get(name, "")):

@@ -200,8 +200,7 @@ class _OpParser:
         mutates = self._mutates()
         grad = self._grad(composite is not None)
         rows_form, rows_params = self._row_sparse(kernel is not None)
-        if not self._entry.get("samples") and not mutates:
-            self._fail(f"{self._name}: key `samples` is missing")
+        samples = self._samples(mutates)
         return model.Op(
             name=self._name,
             params=self._params,
@@ -238,9 +237,17 @@ class _OpParser:
             version=int(e.get("version", 1)),
             python=self._python(),
             aliases=self._aliases(),
-            samples=tuple(str(s) for s in e.get("samples") or ()),
+            samples=samples,
             errors=self._errors(),
         )
+
+    def _samples(self, mutates) -> tuple[str, ...]:
+        samples = self._entry.get("samples")
+        if samples == "none" and self._entry.get("errors"):
+            return ()
+        if not samples and not mutates:
+            self._fail(f"{self._name}: key `samples` is missing")
+        return tuple(str(s) for s in samples or ())
 
     # Signature -----------------------------------------------------------------
 

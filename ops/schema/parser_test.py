@@ -265,3 +265,14 @@ def test_a_parameter_of_training_is_noticed(param):
         parser.parse_file("ops/a/b.yaml", text + "  samples: ['f32[2]']\n")
     op = parser.parse_file("ops/a/b.yaml", text + "  samples: ['f32[2]']\n  inference: none\n")[0]
     assert op.inference == {}
+
+
+def test_ops_that_one_process_cannot_call():
+    """They have errors in place of samples, and say so."""
+    text = "- op: f(Tensor x) -> Tensor out\n  doc: d\n  composite: F\n"
+    errors = "  errors: [{args: 'f32[2]', says: there is one process}]\n"
+    (op,) = parser.parse_file("ops/a/b.yaml", text + "  samples: none\n" + errors)
+    assert op.samples == () and len(op.errors) == 1
+    for rest in (errors, "  samples: none\n"):
+        with pytest.raises(model.SchemaError, match="f: key `samples` is missing"):
+            parser.parse_file("ops/a/b.yaml", text + rest)

@@ -103,6 +103,8 @@ def entry(op: model.Op) -> str:
             lines.append(f"    {q(call)}: {q(a.formula.text) if a.formula else ''}".rstrip())
     if op.samples:
         lines.append(f"  samples: {q(list(op.samples))}")
+    elif not op.mutates:
+        lines.append("  samples: none")
     if op.errors:
         lines.append("  errors:")
         lines += [f"  - {{args: {q(e.args)}, says: {q(e.says)}, type: {e.type}}}" for e in op.errors]

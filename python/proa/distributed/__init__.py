@@ -34,6 +34,7 @@ __getattr__, __dir__ = _lazy(
         "collective",
         "dist_model",
         "fleet",
+        "functional",
         "io",
         "launch",
         "parallel",

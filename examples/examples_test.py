@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def load(name, file="train.py"):
     spec = importlib.util.spec_from_file_location(f"{name}_train", os.path.join(HERE, name, file))
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -127,8 +128,9 @@ def test_onnx(tmp_path, capsys):
     pytest.importorskip("onnxruntime")
     assert load("onnx", "export.py").main(["--quick", "--out", str(tmp_path)]) == 0
     output = capsys.readouterr().out
-    assert float(re.search(r"accuracy in ONNX Runtime (\S+)", output)[1]) > 0.7
-    difference, of = re.search(r"difference from Proa (\S+) of (\S+)", output).groups()
+    [accuracy] = re.findall(r"accuracy in ONNX Runtime (\S+)", output)
+    assert float(accuracy) > 0.7
+    [(difference, of)] = re.findall(r"difference from Proa (\S+) of (\S+)", output)
     assert float(difference) < 1e-4 * float(of)
 
 
@@ -139,6 +141,7 @@ def test_serving(tmp_path, capsys, monkeypatch):
     proa.jit.save(proa.nn.Linear(3, 2), path, [proa.static.InputSpec([None, 3], "float32", "x")])
     command = [sys.executable, "-m", "proa.inference.serve", path, "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
     try:
         url = server.stdout.readline().split()[-1]
         monkeypatch.setattr(sys, "argv", ["client.py", "--url", url, "--model", "net", "--rows", "5"])
@@ -206,10 +209,8 @@ def test_types(tmp_path):
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "--check-untyped-defs", "--follow-imports=silent"]
     command += ["--explicit-package-bases", "--disable-error-code=import-untyped", "--cache-dir", str(tmp_path)]
     packages = os.path.dirname(os.path.dirname(proa.__file__))
-    files = [
-        os.path.join(root, f) for root, _, found in os.walk(HERE) for f in found if f in ("train.py", "profile.py")
-    ]
-    assert len(files) >= 12
+    files = [os.path.join(root, f) for root, _, found in os.walk(HERE) for f in found if f.endswith(".py")]
+    assert len(files) >= 16
     run = subprocess.run(
         command + files, capture_output=True, text=True, cwd=HERE, env={**os.environ, "MYPYPATH": f"{HERE}:{packages}"}
     )

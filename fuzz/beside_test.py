@@ -68,7 +68,7 @@ def test_results_of_uses(generator, tmp_path):
     assert {c.target.partition(" ")[0] for c, r in zip(made, results) if r[0] == "ok" and r[3]} <= {
         "initialize", "sampled", "transform",
     }  # fmt: skip
-    by = {}
+    by: dict[str, list] = {}
     for call, result in zip(made, results):
         if result[0] == "ok":
             by.setdefault(call.target, result[1])

@@ -228,7 +228,7 @@ def _schedule(rng, path):
         kwargs = _piecewise(rng)
     else:
         kwargs = _given(rng, path, _SCHEDULES)
-    metrics = ()
+    metrics: tuple[float, ...] = ()
     if path.endswith("ReduceOnPlateau"):
         level = 1.0
         for _ in range(200):
@@ -273,7 +273,7 @@ def _transform(rng, path):
     )
 
 
-_BATCHES = ([], [1], [3], [2, 3])
+_BATCHES: tuple[list[int], ...] = ([], [1], [3], [2, 3])
 
 
 def _parameters(rng, name: str):
@@ -395,10 +395,9 @@ def _uses() -> list[tuple[str, list[str], Callable[[random.Random, str], tuple]]
 
 def makers(recorded: bool = False) -> dict[str, Callable[[random.Random], Call]]:
     """By its target, what makes a random use; `recorded`: of those that are of tensors, as a program is."""
-    found = {}
-    for use, paths, arguments in _uses():
-        for path in paths:
-            target = f"{use} {path}"
-            if not recorded or use in ("distribution", "divergence"):
-                found[target] = lambda rng, t=target, p=path, a=arguments: Call(t, a(rng, p))
-    return found
+    kept = [use for use in _uses() if not recorded or use[0] in ("distribution", "divergence")]
+    return {f"{use} {path}": _maker(f"{use} {path}", path, made) for use, paths, made in kept for path in paths}
+
+
+def _maker(target: str, path: str, arguments: Callable[[random.Random, str], tuple]) -> Callable[[random.Random], Call]:
+    return lambda rng: Call(target, arguments(rng, path))

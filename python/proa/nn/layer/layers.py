@@ -3,20 +3,19 @@
 import collections
 import re
 import warnings
-import weakref
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from typing import Self
 
 from proa import _C
-from proa.framework.dtype import as_dtype, convert_dtype, is_floating
-from proa.framework.grad_mode import no_grad
+from proa.framework.dtype import as_dtype, convert_dtype
 from proa.framework.parameter import ParamAttr, Parameter, make_parameter
 from proa.nn.layer import paths, use
+from proa.nn.layer.members import KINDS, HookRemoveHelper, Members, outlives
+from proa.nn.layer.misfits import what_does_not_fit
+from proa.nn.layer.moving import move
 from proa.utils import unique_name
 
 Tensor = _C.Tensor
-# What a member of a layer is, by where its name stands.
-_KINDS = {"_parameter_names": "a parameter", "_buffer_names": "a buffer", "_sublayer_names": "a sublayer"}
 _watching = use.watching
 
 
@@ -28,68 +27,6 @@ def _build_before_first_call(layer, inputs):
 
 def _snake_case(name):
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
-
-
-class HookRemoveHelper:
-    """What registering a hook returns; `remove` takes the hook away."""
-
-    _next_id = 0
-
-    def __init__(self, hooks):
-        self._hooks = hooks
-        self._hook_id = HookRemoveHelper._next_id
-        HookRemoveHelper._next_id += 1
-
-    def remove(self):
-        self._hooks.pop(self._hook_id, None)
-
-
-class _Members(MutableMapping):
-    """The attributes of a layer that are parameters (or sublayers, or buffers), in order.
-
-    A view: the values live in the layer's `__dict__` alone, so that reading
-    `layer.weight` is an ordinary attribute access.
-    """
-
-    def __init__(self, attributes, names):
-        self._attributes = attributes
-        self._names = names
-
-    def __getitem__(self, name):
-        if name not in self._names:
-            raise KeyError(name)
-        return self._attributes[name]
-
-    def __setitem__(self, name, value):
-        self._names[name] = None
-        self._attributes[name] = value
-        use.changed()
-
-    def __delitem__(self, name):
-        del self._names[name]
-        del self._attributes[name]
-        use.changed()
-
-    def __iter__(self):
-        return iter(self._names)
-
-    def __len__(self):
-        return len(self._names)
-
-    def __repr__(self):
-        return repr(dict(self))
-
-
-def _outlives(buffer, value):
-    """True for a value of a program that became the new content of the buffer, in each run of the program."""
-    if not isinstance(buffer, Tensor) or value is None or _C.is_symbolic(buffer) or not _C.is_symbolic(value):
-        return False
-    sizes = value.shape
-    fits = len(sizes) == buffer.ndim and all(a == b for a, b in zip(sizes, buffer.shape) if isinstance(a, int))
-    if not fits or buffer.dtype != value.dtype:
-        return False  # another tensor under the same name, such as what the last call saw
-    buffer.set_value(value)
-    return True
 
 
 def _as_it_is(function):
@@ -223,15 +160,15 @@ class Layer:
 
     @property
     def _parameters(self):
-        return _Members(self.__dict__, self._parameter_names)
+        return Members(self.__dict__, self._parameter_names)
 
     @property
     def _buffers(self):
-        return _Members(self.__dict__, self._buffer_names)
+        return Members(self.__dict__, self._buffer_names)
 
     @property
     def _sub_layers(self):
-        return _Members(self.__dict__, self._sublayer_names)
+        return Members(self.__dict__, self._sublayer_names)
 
     @property
     def _helper(self):
@@ -282,7 +219,7 @@ class Layer:
                 raise _C.located(
                     TypeError(f"{type(self).__name__}: {name!r} is a buffer; assign a Tensor, not {_kind(value)}")
                 )
-            if name in self._buffer_names and _outlives(attributes.get(name), value):
+            if name in self._buffer_names and outlives(attributes.get(name), value):
                 return
             if name in self._sublayer_names:
                 use.changed()
@@ -298,7 +235,7 @@ class Layer:
         attributes = self.__dict__
         if "_parameter_names" not in attributes:
             raise _C.located(RuntimeError(f"{type(self).__name__}: call super().__init__() before assigning {what}"))
-        for other in _KINDS:
+        for other in KINDS:
             if other != kind:
                 attributes[other].pop(name, None)
         # A parameter is saved, whatever bore its name before.
@@ -322,13 +259,13 @@ class Layer:
         self._check_kind(name, what)
         # An attribute that holds None, or a tensor that is no buffer, waits for its value.
         waits = name in self.__dict__ and (self.__dict__[name] is None or isinstance(self.__dict__[name], Tensor))
-        known = any(name in self.__dict__[names] for names in _KINDS)
+        known = any(name in self.__dict__[names] for names in KINDS)
         if (name in self.__dict__ or hasattr(type(self), name)) and not waits and not known:
             raise KeyError(f"{type(self).__name__}: {name!r} exists already, and is not {what}")
 
     def _check_kind(self, name, what):
         """What is registered under a name is not lost by registering something of another kind there."""
-        kinds = [kind for names, kind in _KINDS.items() if name in self.__dict__[names]]
+        kinds = [kind for names, kind in KINDS.items() if name in self.__dict__[names]]
         if kinds and what not in kinds:
             raise KeyError(f"{type(self).__name__}: {name!r} is {kinds[0]} already; del it before it becomes {what}")
 
@@ -575,7 +512,7 @@ class Layer:
         missing = [key for key, target in missing if id(target) not in set_]
         if missing and state_dict:
             absent, left = ([k for k in keys if k not in misfits] for keys in (missing, unused))
-            what = _what_does_not_fit(type(self).__name__, list(misfits.values()), absent, left, bool(matched))
+            what = what_does_not_fit(type(self).__name__, list(misfits.values()), absent, left, bool(matched))
             warnings.warn(f"set_state_dict: {what}", stacklevel=2)
         grad = _C.is_grad_enabled()
         _C.set_grad_enabled(False)
@@ -603,7 +540,7 @@ class Layer:
         for layer in self.sublayers(include_self=True):
             for name in dict.fromkeys((*layer._parameter_names, *layer._buffer_names)):
                 if layer.__dict__[name] is not None:
-                    _move(layer.__dict__[name], device, dtype)
+                    move(layer.__dict__[name], device, dtype)
                     use.changed()
             if dtype is not None:
                 layer.__dict__["_dtype"] = dtype.name
@@ -657,76 +594,8 @@ def _join(prefix, name):
     return f"{prefix}.{name}" if prefix else name
 
 
-def _what_does_not_fit(layer, misfits, absent, left, any_fits):
-    """The sentence about a state that leaves parameters as they are.
-
-    Args:
-        layer (str): its class.
-        misfits (list[str]): what is said of values of other shapes.
-        absent, left (list[str]): names that have no value, and values that have no name.
-        any_fits (bool): some value has a name.
-    """
-    if left and not misfits and not any_fits:
-        return f"no name of the given state is one of {layer}'s; it has {_some(absent)}, the state {_some(left)}"
-    import difflib  # slow to import, needed for errors only
-
-    parts = list(misfits)
-    if absent:
-        near = [found[0] for name in absent[:4] for found in [difflib.get_close_matches(name, left, 1, 0.75)] if found]
-        hint = f" (but {_some(near)})" if near else ""
-        parts.append(f"{_some(absent)}, for which the given state has nothing{hint}")
-    if left:
-        parts.append(f"left over: {_some(left)}")
-    return f"{layer} leaves as they are: {'; '.join(parts)}"
-
-
-def _some(names):
-    """The first few names, quoted."""
-    names = [repr(name) for name in names]
-    return ", ".join(names[:4]) + (" ..." if len(names) > 4 else "")
-
-
 def _kind(value):
     return type(value).__name__
-
-
-def _moved(tensor, device, dtype):
-    """`tensor` on `device` and, if it is floating point, of `dtype`; the same object if nothing changes."""
-    if dtype is None or not is_floating(tensor.dtype):
-        dtype = tensor.dtype
-    same_place = device is None or str(tensor.place) == str(_C.to_tensor(0, place=device).place)
-    if same_place and dtype == tensor.dtype:
-        return tensor
-    with _C.eager_mode():
-        return _C.to_tensor(tensor.detach(), dtype=dtype, place=None if same_place else device)
-
-
-def _move(tensor, device, dtype):
-    """Makes the object itself what `_moved` gives of it, and its gradient too."""
-    moved = _moved(tensor, device, dtype)
-    if moved is tensor:
-        return
-    frozen, grad = tensor.stop_gradient, tensor.grad
-    if not frozen and tensor.is_leaf:
-        _keep_earlier_graphs(tensor)
-    _C.rebind(tensor, moved)
-    tensor.stop_gradient = frozen
-    if grad is not None:
-        tensor.grad = _moved(grad, device, dtype)
-
-
-def _keep_earlier_graphs(leaf):
-    """Graphs that were recorded give their gradients to what the leaf will be, too; it is about to be bound anew."""
-    held = weakref.ref(leaf)
-
-    def add(grad):
-        leaf = held()
-        if leaf is not None:
-            grad = _moved(grad, str(leaf.place), leaf.dtype)
-            with no_grad():
-                leaf.grad = grad if leaf.grad is None else leaf.grad + grad
-
-    leaf.register_hook(add)
 
 
 _C.set_layer_call(Layer.__call__.__code__, paths.path_of, paths.inputs_of)

@@ -5,10 +5,8 @@ same options) form a bucket; an optimizer updates a bucket with one call of a fu
 op, whatever the number of parameters.
 """
 
-import re
 import warnings
-from collections import OrderedDict, defaultdict
-from typing import Any
+from collections import defaultdict
 
 from proa import _C
 from proa.framework import recorded_rates
@@ -17,10 +15,9 @@ from proa.framework.grad_mode import no_grad
 from proa.nn.clip import is_factor, widened
 from proa.optimizer.bucket import Bucket, times, with_l2
 from proa.optimizer.lr import LRScheduler
+from proa.optimizer.saved_state import LOW, SavedState, assign, same
 from proa.regularizer import L1Decay, L2Decay, WeightDecayRegularizer
 from proa.utils import unique_name
-
-_LOW = (_C.float16, _C.bfloat16)
 
 
 def _as_regularizer(decay):
@@ -38,7 +35,7 @@ def _check_clip(kind, clip):
         raise _C.located(TypeError(f"{kind}: grad_clip must be a ClipGradBy... object, not {type(clip).__name__}"))
 
 
-class Optimizer:
+class Optimizer(SavedState):
     """Base of optimizers.
 
     Args:
@@ -205,7 +202,7 @@ class Optimizer:
         if param.name not in self._master_weights:
             with _C.eager_mode():
                 exact = self._exact.pop(param.name, None)
-                if exact is None or not _same(exact.detach().astype(param.dtype), param):
+                if exact is None or not same(exact.detach().astype(param.dtype), param):
                     exact = param
                 master = exact.detach().astype(_C.float32)
             master.name = f"{param.name}_fp32_master_0"
@@ -218,7 +215,7 @@ class Optimizer:
                 remember_made(master, lambda: param.detach().astype(_C.float32))
             loaded = self._loaded.get("master_weights", {})
             if param.name in loaded:
-                _assign_state(master, loaded.pop(param.name))
+                assign(master, loaded.pop(param.name))
                 if not loaded:
                     del self._loaded["master_weights"]
             self._written[param.name] = param.inplace_version
@@ -228,7 +225,7 @@ class Optimizer:
         """Parameters that somebody else wrote to since the last step (a checkpoint was loaded) begin their copies anew."""
         for owner, master in zip(bucket.owners, bucket.params):
             if owner.inplace_version != self._written[owner.name]:
-                if not _same(master.astype(owner.dtype), owner):
+                if not same(master.astype(owner.dtype), owner):
                     master.set_value(owner.astype(_C.float32))
                 self._written[owner.name] = owner.inplace_version
 
@@ -251,7 +248,7 @@ class Optimizer:
 
                 remember_made(tensor, lambda: self._start_accumulator(name, param, options))
             if tensor.name in self._loaded:
-                _assign_state(tensor, self._loaded.pop(tensor.name))
+                assign(tensor, self._loaded.pop(tensor.name))
         return by_param[param.name]
 
     def _add_accumulator(self, name, param, dtype=None, fill_value=0.0, shape=None, type=None, device=None):
@@ -269,7 +266,7 @@ class Optimizer:
 
                 remember_made(tensor, lambda: _C.ops.full(size, fill_value, dtype or param.dtype))
             if tensor.name in self._loaded:
-                _assign_state(tensor, self._loaded.pop(tensor.name))
+                assign(tensor, self._loaded.pop(tensor.name))
         return by_param[param.name]
 
     def _get_accumulator(self, name, param):
@@ -398,7 +395,7 @@ class Optimizer:
                 common = clip.common_factor(pairs, factor)
             if common is None:
                 widens = "_clip_wide" in vars(type(clip))
-                if widens and all(self._has_master(p) or g.dtype not in _LOW for p, g in pairs):
+                if widens and all(self._has_master(p) or g.dtype not in LOW for p, g in pairs):
                     pairs = clip.for_step(pairs, factor)
                 else:
                     pairs = clip([(p, widened(g, factor)) for p, g in pairs])
@@ -575,108 +572,6 @@ class Optimizer:
             loss, parameters or self._parameter_list, no_grad_set, checkpoints=self._checkpoints
         )
 
-    # Saving ------------------------------------------------------------------
-
-    def state_dict(self) -> dict[str, Any]:
-        """Accumulators by name (such as linear_0.w_0_moment1_0), and LR_Scheduler if there is one.
-
-        With multi_precision also `master_weights`, a dict of float32 copies by the names of the parameters.
-        """
-        state = OrderedDict(self._loaded)
-        for by_param in self._accumulators.values():
-            for tensor in by_param.values():
-                state[tensor.name] = tensor
-        if self._master_weights:
-            state["master_weights"] = {**state.get("master_weights", {}), **self._master_weights}
-        if isinstance(self._learning_rate, LRScheduler):
-            state["LR_Scheduler"] = self._learning_rate.state_dict()
-        return state
-
-    def set_state_dict(self, state_dict) -> None:
-        """Takes over what `state_dict` of an equal optimizer gave.
-
-        Names are those of parameters, so both optimizers must hold parameters of the
-        same names; a warning says if none fits. Values for accumulators that do not exist yet are kept until they do.
-        """
-        state = dict(state_dict)
-        schedule = state.pop("LR_Scheduler", None)
-        if schedule is not None and isinstance(self._learning_rate, LRScheduler):
-            self._learning_rate.set_state_dict(schedule)
-        masters = dict(state.pop("master_weights", None) or {})
-        self._take_masters(masters)
-        existing = {t.name: t for by_param in self._accumulators.values() for t in by_param.values()}
-        own = tuple(f"{p.name}_" for p in self._parameter_list or ())
-        if state and own and not any(str(name).startswith(own) for name in state):
-            warnings.warn(
-                f"set_state_dict: none of the names in the state ({next(iter(state))!r}, ...) belongs to a parameter of "
-                f"this optimizer ({own[0][:-1]!r}, ...); make the layers in the same order as where it was saved",
-                stacklevel=2,
-            )
-        for name, value in state.items():
-            name = self._own_name(name, state)
-            if name in existing:
-                _assign_state(existing[name], value)
-            else:
-                self._loaded[name] = value
-
-    def _own_name(self, name, state):
-        """What an accumulator of a state is called here."""
-        # The last number counts the optimizers of the process that wrote the state.
-        first = re.sub(r"_\d+$", "_0", name)
-        name = name if first in state else first
-        for p in self._parameter_list or ():
-            # Those of float32 copies bear their names; a state of float32 training goes on with copies, and back.
-            if not name.startswith(f"{p.name}_"):
-                continue
-            rest = name[len(p.name) + 1 :].removeprefix("fp32_master_0_")
-            if any(rest == f"{kind}_0" for kind in self._accumulator_names):
-                return f"{p.name}_{'fp32_master_0_' if self._has_master(p) else ''}{rest}"
-        return name
-
-    def _has_master(self, param):
-        return self._multi_precision and param.dtype in _LOW
-
-    def _take_masters(self, masters):
-        """Float32 copies of a state; a float32 parameter that is a rounded one of them becomes it."""
-        for p in self._parameter_list or ():
-            if p.name not in masters:
-                continue
-            if p.name in self._master_weights:
-                _assign_state(self._master_weights[p.name], masters.pop(p.name))
-                self._written[p.name] = p.inplace_version
-            elif p.dtype == _C.float32:
-                with _C.eager_mode(), no_grad():
-                    exact = _C.to_tensor(masters.pop(p.name))
-                    for low in (_C.float16, _C.bfloat16):
-                        if list(exact.shape) == list(p.shape) and _same(exact.astype(low).astype(_C.float32), p):
-                            p.set_value(exact)
-                            break
-        if masters:
-            self._loaded["master_weights"] = masters
-
-    set_dict = set_state_dict
-
-
-def _same(x, y):
-    """Whether two tensors of a dtype are alike in every bit, NaN too."""
-    with _C.eager_mode():
-        return list(x.shape) == list(y.shape) and bool(((x == y) | (x != x) & (y != y)).all())
-
 
 def _as_float32(grad):
-    return grad.astype(_C.float32) if grad.dtype in _LOW else grad
-
-
-def _assign_state(tensor, value):
-    if list(value.shape) != list(tensor.shape):
-        raise _C.located(
-            ValueError(
-                f"set_state_dict: {tensor.name} is {list(tensor.shape)}, but {list(value.shape)} in the given state"
-            )
-        )
-    recording = _C.is_grad_enabled()
-    _C.set_grad_enabled(False)
-    try:
-        tensor.set_value(value)
-    finally:
-        _C.set_grad_enabled(recording)
+    return grad.astype(_C.float32) if grad.dtype in LOW else grad

@@ -38,7 +38,7 @@ public final class Check {
     require(predictor.run(), "run");
     try (Tensor out = predictor.getOutputHandle(predictor.getOutputNameById(0))) {
       require(Arrays.equals(out.getShape(), new int[] {x.length / 2, 2}), "shape");
-      float[] y = new float[x.length];
+      float[] y = new float[out.getSize()];
       out.copyToCpu(y);
       return y;
     }
@@ -58,8 +58,14 @@ public final class Check {
     asked("setCppModel", "setCppModelDir", "getProgFile", "getParamsFile", "summary", "close", "allPasses");
     config.setCppModelDir("folder");
     require(config.summary().contains("folder"), "folder");
+    asked("getCppModelDir", "getCppParamsFile", "getGpuDeviceId", "getMemoryPoolInitSizeMb");
+    asked("getFractionOfGpuMemoryForPool");
+    require(config.getCppModelDir().equals("folder"), "getCppModelDir");
+    require(config.getGpuDeviceId() == 0 && config.getMemoryPoolInitSizeMb() == 0, "no GPU");
+    require(config.getFractionOfGpuMemoryForPool() == 0, "no memory of a GPU");
     config.setCppModel(program, parameters);
     require(config.getProgFile().equals(program) && config.getParamsFile().equals(parameters), "files");
+    require(config.getCppParamsFile().equals(parameters), "getCppParamsFile");
     asked("setCpuMathLibraryNumThreads", "getCpuMathLibraryNumThreads");
     config.setCpuMathLibraryNumThreads(3);
     require(config.getCpuMathLibraryNumThreads() == 3, "threads");

@@ -9,6 +9,8 @@ package com.baidu.paddle.inference;
 public final class Config implements AutoCloseable {
   private final Native.Handle handle = new Native.Handle(Native.configCreate(), Native::configDestroy);
 
+  private String folder = "";
+
   public Config() {
     Native.CLEANER.register(this, handle);
   }
@@ -29,11 +31,19 @@ public final class Config implements AutoCloseable {
 
   public synchronized void setCppModel(String program, String parameters) {
     Native.configSetModel(address(), program, parameters);
+    folder = "";
   }
 
   /** A folder, or the path of the files without their endings. */
   public synchronized void setCppModelDir(String folder) {
     Native.configSetModel(address(), folder, "");
+    this.folder = folder;
+  }
+
+  /** What setCppModelDir said; empty after setCppModel. */
+  public synchronized String getCppModelDir() {
+    address();
+    return folder;
   }
 
   public synchronized String getProgFile() {
@@ -42,6 +52,11 @@ public final class Config implements AutoCloseable {
 
   public synchronized String getParamsFile() {
     return Native.configParamsFile(address());
+  }
+
+  /** PaddlePaddle's name of getParamsFile. */
+  public String getCppParamsFile() {
+    return getParamsFile();
   }
 
   /** Threads of one run; 0: as many as the process may use. */
@@ -159,6 +174,22 @@ public final class Config implements AutoCloseable {
   /** Changes nothing: time spent in operations is measured in Python, by proa.profiler. */
   public synchronized void enableProfile() {
     Native.configEnableProfile(address());
+  }
+
+  /** 0: models run on the CPU. */
+  public int getGpuDeviceId() {
+    address();
+    return 0;
+  }
+
+  public int getMemoryPoolInitSizeMb() {
+    address();
+    return 0;
+  }
+
+  public float getFractionOfGpuMemoryForPool() {
+    address();
+    return 0;
   }
 
   public synchronized boolean isProfileEnabled() {

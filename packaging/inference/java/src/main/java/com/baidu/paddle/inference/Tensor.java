@@ -27,6 +27,15 @@ public final class Tensor implements AutoCloseable {
     return Native.tensorShape(address());
   }
 
+  /** The number of elements. */
+  public int getSize() {
+    int size = 1;
+    for (int n : getShape()) {
+      size = Math.multiplyExact(size, n);
+    }
+    return size;
+  }
+
   public synchronized void reshape(int[] shape) {
     Native.tensorReshape(address(), shape);
   }

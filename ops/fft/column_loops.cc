@@ -280,6 +280,64 @@ void RunPrimePass(const ColumnPass<T>& pass, const PassSource<T>& in,
 }
 
 template <typename T>
+void Gather(const PassSource<T>& in, int64_t first, int64_t step,
+            const int32_t* powers, int64_t n, T* to, T* zero) {
+  using V = VectorOf<T>;
+  constexpr int64_t kLanes = V::kLanes;
+  const PassSource<T> source = in;
+  const T* const from = source.from + first * source.row;
+  const auto copy = [&](int64_t point, T* row) {
+    const auto [re, im] = LoadPoint(source, from + point * step * source.row);
+    V::Store(row, re);
+    V::Store(row + kLanes, im);
+  };
+  copy(0, zero);
+  for (int64_t q = 0; q < n; ++q) copy(powers[q], to + q * 2 * kLanes);
+}
+
+template <typename T>
+void Filter(const T* filter, int64_t n, T* rows, T* zero) {
+  using V = VectorOf<T>;
+  constexpr int64_t kLanes = V::kLanes;
+  const auto zero_re = V::Load(zero), zero_im = V::Load(zero + kLanes);
+  V::Store(zero, zero_re + V::Load(rows));
+  V::Store(zero + kLanes, zero_im + V::Load(rows + kLanes));
+  for (int64_t k = 0; k < n; ++k) {
+    T* const row = rows + k * 2 * kLanes;
+    const auto re = V::Load(row), im = V::Load(row + kLanes);
+    const T c = filter[2 * k], s = filter[2 * k + 1];
+    V::Store(row + kLanes, re * c - im * s);
+    V::Store(row, im * c + re * s);
+  }
+  V::Store(rows + kLanes, V::Load(rows + kLanes) + zero_re);
+  V::Store(rows, V::Load(rows) + zero_im);
+}
+
+template <typename T>
+void Scatter(const T* rows, const T* zero, const int32_t* powers, int64_t n,
+             const T* turns, const PassSink<T>& out, int64_t to,
+             int64_t to_step) {
+  using V = VectorOf<T>;
+  constexpr int64_t kLanes = V::kLanes;
+  const PassSink<T> sink = out;
+  const auto store = [&](int64_t j, auto re, auto im) {
+    if (turns != nullptr && j > 0) {
+      const T c = turns[2 * j - 2], s = turns[2 * j - 1];
+      const auto r = re * c - im * s;
+      im = im * c + re * s;
+      re = r;
+    }
+    const int64_t k = to + j * to_step;
+    StorePoint(sink, k, sink.to + k * sink.row, re, im);
+  };
+  store(0, V::Load(zero), V::Load(zero + kLanes));
+  for (int64_t q = 0; q < n; ++q) {
+    const T* const row = rows + q * 2 * kLanes;
+    store(powers[q == 0 ? 0 : n - q], V::Load(row + kLanes), V::Load(row));
+  }
+}
+
+template <typename T>
 void RunAnyPass(const ColumnPass<T>& pass, const PassSource<T>& in,
                 const PassSink<T>& out, T* work) {
   switch (pass.radix) {
@@ -312,6 +370,9 @@ const FftLoops<T>& Loops() {
   static constexpr FftLoops<T> kLoops = {
       .lanes = VectorOf<T>::kLanes,
       .pass = RunAnyPass<T>,
+      .gather = Gather<T>,
+      .filter = Filter<T>,
+      .scatter = Scatter<T>,
       .load_columns = LoadColumns<T>,
       .store_columns = StoreColumns<T>,
       .load_real_columns = LoadRealColumns<T>,

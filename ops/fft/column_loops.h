@@ -63,6 +63,19 @@ struct FftLoops {
   void (*pass)(const ColumnPass<T>& pass, const PassSource<T>& in,
                const PassSink<T>& out, T* work);
 
+  // Steps of a transform of a prime p by a convolution (rader.h). to[q] = point
+  // powers[q] of the points first, first + step, ...; point 0 to `zero`.
+  void (*gather)(const PassSource<T>& in, int64_t first, int64_t step,
+                 const int32_t* powers, int64_t n, T* to, T* zero);
+  // rows[k] times filter[k], swapped. Row 0 is at first the sum of all rows:
+  // `zero` becomes what it was plus that sum, and is added to the product.
+  void (*filter)(const T* filter, int64_t n, T* rows, T* zero);
+  // The way back: rows[q], swapped, is result powers[n - q], and `zero` result
+  // 0; turned by `turns` unless that is null.
+  void (*scatter)(const T* rows, const T* zero, const int32_t* powers,
+                  int64_t n, const T* turns, const PassSink<T>& out, int64_t to,
+                  int64_t to_step);
+
   // Rows from columns that lie side by side: element k of column l < count is
   // at from + k * row + 2 * l. The lanes after them become 0. `swap` exchanges
   // real and imaginary parts.

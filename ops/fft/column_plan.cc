@@ -19,6 +19,9 @@ constexpr Radix kRadices[] = {{16, 7.5}, {8, 5.7},  {4, 5},  {2, 4.8}, {3, 5},
 
 double CostOfPrime(int64_t p) { return 8 + 0.48 * static_cast<double>(p); }
 
+// Of Rader's steps besides two transforms.
+constexpr double kRaderEnds = 25;
+
 // Of a pass over rows that do not fit into the first cache.
 constexpr double kFarRows = 4.5;
 
@@ -52,7 +55,8 @@ class Ways {
     }
     if (best.radix == 1 && n > 1) {
       const int64_t p = SmallestFactor(n);
-      try_radix(p, CostOfPrime(p));
+      try_radix(p, p <= kLargestPrime ? CostOfPrime(p)
+                                      : 2 * Of(p - 1).cost + kRaderEnds);
     }
     return ways_[n] = best;
   }
@@ -61,6 +65,8 @@ class Ways {
   double of_pass_;
   std::map<int64_t, Way> ways_;
 };
+
+bool IsLarge(int64_t radix) { return radix > kLargestPrime; }
 
 template <typename T>
 void AppendTurn(std::complex<double> turn, std::vector<T>& to) {
@@ -106,6 +112,16 @@ int64_t LargestFactor(int64_t n) {
   return std::max(largest, n);
 }
 
+bool HasColumnPlan(int64_t n) {
+  for (int64_t p = 2; p * p <= n; ++p) {
+    for (; n % p == 0; n /= p) {
+      if (p > kLargestPrime) return false;  // a square is too long
+    }
+  }
+  return n <= kLargestPrime ||
+         (n <= kLargestRader && LargestFactor(n - 1) <= kLargestPrime);
+}
+
 double CostOf(int64_t n, int64_t row_bytes, std::vector<int64_t>* radices) {
   // Looked up many times when a length is chosen; few enough to be kept.
   static thread_local Ways near(0), far(kFarRows);
@@ -138,7 +154,10 @@ ColumnPlan<T>::ColumnPlan(int64_t n) : n_(n) {
         radix == 1 ||
         std::any_of(std::begin(kRadices), std::end(kRadices),
                     [&](const Radix& r) { return r.points == radix; });
-    if (!unrolled) {
+    if (IsLarge(radix)) {
+      raders_.emplace_back(radix);
+      work_rows_ = std::max(work_rows_, raders_.back().work_rows());
+    } else if (!unrolled) {
       AppendPrime(radix, numbers_);
       work_rows_ = std::max(work_rows_, 2 * radix);
     }
@@ -152,17 +171,33 @@ ColumnPlan<T>::ColumnPlan(int64_t n) : n_(n) {
 }
 
 template <typename T>
+int64_t ColumnPlan<T>::numbers() const {
+  auto numbers = static_cast<int64_t>(numbers_.size());
+  for (const auto& rader : raders_) numbers += rader.numbers();
+  return numbers;
+}
+
+template <typename T>
 void ColumnPlan<T>::Run(const PassSource<T>& in, const PassSink<T>& out, T* a,
                         T* b, T* work) const {
   const FftLoops<T>& loops = FindFftLoops<T>();
   const int64_t dense = 2 * loops.lanes;
+  auto rader = raders_.begin();
+  const auto run = [&](const ColumnPass<T>& pass, const PassSource<T>& source,
+                       const PassSink<T>& sink) {
+    if (IsLarge(pass.radix)) {
+      (rader++)->Run(pass, source, sink, work);
+    } else {
+      loops.pass(pass, source, sink, work);
+    }
+  };
   PassSource<T> source = in;
   for (size_t i = 0; i + 1 < passes_.size(); ++i) {
     T* const to = source.from == a ? b : a;
-    loops.pass(passes_[i], source, {.to = to, .row = dense}, work);
+    run(passes_[i], source, {.to = to, .row = dense});
     source = {.from = to, .row = dense};
   }
-  loops.pass(passes_.back(), source, out, work);
+  run(passes_.back(), source, out);
 }
 
 template <typename T>

@@ -13,11 +13,17 @@
 #include <vector>
 
 #include "ops/fft/column_loops.h"
+#include "ops/fft/rader.h"
 
 namespace proa::inline v0::ops::fft {
 
-// Lengths with a larger prime factor have no plan.
+// Larger prime factors p go by Rader's algorithm, up to a length at which rows
+// leave the caches, if those of p - 1 are not larger again.
 inline constexpr int64_t kLargestPrime = 199;
+inline constexpr int64_t kLargestRader = 4096;
+
+// Whether there is a ColumnPlan of n points, n >= 1.
+bool HasColumnPlan(int64_t n);
 
 // exp(-2 pi i k / n), exact in each last bit but one.
 std::complex<double> TurnOf(int64_t k, int64_t n);
@@ -35,7 +41,7 @@ double CostOf(int64_t n, int64_t row_bytes, std::vector<int64_t>* radices);
 template <typename T>
 class ColumnPlan {
  public:
-  // LargestFactor(n) <= kLargestPrime.
+  // HasColumnPlan(n).
   explicit ColumnPlan(int64_t n);
 
   // Transforms n elements of all lanes. a and b have room for n rows each,
@@ -48,12 +54,13 @@ class ColumnPlan {
   int64_t points() const { return n_; }
   int64_t work_rows() const { return work_rows_; }
   // Numbers kept.
-  int64_t numbers() const { return static_cast<int64_t>(numbers_.size()); }
+  int64_t numbers() const;
 
  private:
   int64_t n_, work_rows_ = 0;
   std::vector<ColumnPass<T>> passes_;
-  std::vector<T> numbers_;  // of all passes
+  std::vector<Rader<T>> raders_;  // of passes of large primes, in order
+  std::vector<T> numbers_;        // of all passes
 };
 
 extern template class ColumnPlan<float>;

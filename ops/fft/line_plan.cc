@@ -12,6 +12,10 @@ constexpr std::align_val_t kAlignment{64};
 // Lines whose turns are kept in full.
 constexpr int64_t kFullTurns = 1 << 13;
 
+// Of long lines: blocks of columns that are read or written together, so many
+// rows at a time, since rows are far apart.
+constexpr int64_t kBlocks = 4, kTogether = 16;
+
 int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 // Vectors of `columns` lanes.
@@ -83,7 +87,7 @@ T* Scratch<T>::Get(int64_t numbers) {
 template <typename T>
 Split BestSplit(int64_t n) {
   Split best{0, 0, std::numeric_limits<double>::max()};
-  if (LargestFactor(n) > kLargestPrime) return best;
+  if (!HasColumnPlan(n)) return best;
   for (int64_t p = 2; p * p <= n * 16 && p < n; ++p) {
     if (n % p != 0 || p * 16 < n / p) continue;
     const int64_t q = n / p;
@@ -106,13 +110,12 @@ TwoStep<T>::TwoStep(int64_t p, int64_t q)
       lanes_(FindFftLoops<T>().lanes),
       p_blocks_(RoundUp(p, lanes_) / lanes_),
       q_blocks_(RoundUp(q, lanes_) / lanes_),
+      q_rows_(q_blocks_ * lanes_),
       first_pairs_(2 * q == lanes_ && q * sizeof(T) >= 16),
       second_pairs_(2 * p == lanes_),
       first_(p),
       second_(q) {
-  const int64_t n = p * q, row = 2 * lanes_;
-  // Rows of the transpose do not start in the same set of the cache.
-  middle_row_ = p_blocks_ * row + (p_blocks_ % 4 == 0 ? row : 0);
+  const int64_t n = p * q;
   const bool full = n <= kFullTurns;
   for (int64_t b = 0; b < (full ? q_blocks_ : 1); ++b) {
     for (int64_t k = 0; k < p; ++k) {
@@ -139,25 +142,64 @@ int64_t TwoStep<T>::numbers() const {
 }
 
 template <typename T>
-void TwoStep<T>::First(const C* in, const C* other, bool forward,
-                       const Room& room, int64_t block, T* turned) const {
+void TwoStep<T>::Load(const C* in, bool forward, int64_t block, int64_t blocks,
+                      T* to) const {
   const FftLoops<T>& loops = FindFftLoops<T>();
   const int64_t row = 2 * lanes_;
   const T* const from = reinterpret_cast<const T*>(in) + block * row;
-  PassSource<T> source{from, 2 * q_, lanes_, !forward};
-  if (first_pairs_ && other != nullptr) {
-    source.half = reinterpret_cast<const T*>(other) - from;
-  } else if (const int64_t count = q_ - block * lanes_; count < lanes_) {
-    loops.load_columns(from, 2 * q_, p_, count, !forward, room.a);
-    source = {room.a, row};
+  for (int64_t k = 0; k < p_; k += kTogether) {
+    for (int64_t b = 0; b < blocks; ++b) {
+      loops.load_columns(from + b * row + k * 2 * q_, 2 * q_,
+                         std::min(kTogether, p_ - k),
+                         std::min(lanes_, q_ - (block + b) * lanes_), !forward,
+                         to + (b * p_ + k) * row);
+    }
   }
+}
+
+template <typename T>
+void TwoStep<T>::Store(const T* from, bool forward, T factor, int64_t block,
+                       int64_t blocks, C* out) const {
+  const FftLoops<T>& loops = FindFftLoops<T>();
+  const int64_t row = 2 * lanes_;
+  T* const to = reinterpret_cast<T*>(out) + block * row;
+  for (int64_t k = 0; k < q_; k += kTogether) {
+    for (int64_t b = 0; b < blocks; ++b) {
+      loops.store_columns(from + (b * q_ + k) * row,
+                          std::min(kTogether, q_ - k),
+                          std::min(lanes_, p_ - (block + b) * lanes_), !forward,
+                          factor, to + b * row + k * 2 * p_, 2 * p_);
+    }
+  }
+}
+
+template <typename T>
+void TwoStep<T>::First(const PassSource<T>& source, const Room& room,
+                       int64_t block, T* turned) const {
   const bool full = coarse_.empty();
+  const int64_t row = 2 * lanes_;
   const PassSink<T> sink{
       .to = turned,
       .row = row,
       .turns = fine_.data() + (full ? block * p_ * row : 0),
       .more = full ? nullptr : coarse_.data() + block * p_ * 2};
   first_.Run(source, sink, room.a, room.b, room.work);
+}
+
+template <typename T>
+void TwoStep<T>::FirstOfLines(const C* in, const C* other, bool forward,
+                              const Room& room, int64_t block,
+                              T* turned) const {
+  const int64_t row = 2 * lanes_;
+  const T* const from = reinterpret_cast<const T*>(in) + block * row;
+  PassSource<T> source{from, 2 * q_, lanes_, !forward};
+  if (first_pairs_ && other != nullptr) {
+    source.half = reinterpret_cast<const T*>(other) - from;
+  } else if (q_ - block * lanes_ < lanes_) {
+    Load(in, forward, block, 1, room.a);
+    source = {room.a, row};
+  }
+  First(source, room, block, turned);
 }
 
 template <typename T>
@@ -171,7 +213,7 @@ void TwoStep<T>::Transpose(const T* turned, const T* other, int64_t block,
     for (int64_t l = 0; l < lanes_; ++l)
       starts[l] = (l < p_ ? turned : other) + l % p_ * row;
     loops.transpose(starts, first_pairs_ ? q_ : lanes_,
-                    room.middle + block * lanes_ * middle_row_, middle_row_);
+                    room.middle + block * lanes_ * row, row);
     return;
   }
   for (int64_t line = 0; line < (first_pairs_ ? 2 : 1); ++line) {
@@ -180,10 +222,9 @@ void TwoStep<T>::Transpose(const T* turned, const T* other, int64_t block,
         const int64_t j = k * lanes_ + l;
         starts[l] = j < p_ ? turned + j * row + line * q_ : zero;
       }
-      loops.transpose(
-          starts, first_pairs_ ? q_ : lanes_,
-          room.middle + (block * lanes_ + line * q_) * middle_row_ + k * row,
-          middle_row_);
+      T* const to = room.middle +
+                    ((line * p_blocks_ + k) * q_rows_ + block * lanes_) * row;
+      loops.transpose(starts, first_pairs_ ? q_ : lanes_, to, row);
     }
   }
 }
@@ -191,23 +232,42 @@ void TwoStep<T>::Transpose(const T* turned, const T* other, int64_t block,
 template <typename T>
 void TwoStep<T>::Second(C* out, C* other, bool forward, T factor,
                         const Room& room) const {
-  const FftLoops<T>& loops = FindFftLoops<T>();
   const int64_t row = 2 * lanes_;
   T* const to = reinterpret_cast<T*>(out);
   for (int64_t k = 0; k < p_blocks_; ++k) {
-    const PassSource<T> source{room.middle + k * row, middle_row_};
+    const PassSource<T> source{room.middle + k * q_rows_ * row, row};
     PassSink<T> sink{to + k * row, 2 * p_, lanes_, !forward, factor};
-    const int64_t count = p_ - k * lanes_;
     if (second_pairs_ && other != nullptr) {
       sink.half = reinterpret_cast<T*>(other) - to;
-    } else if (count < lanes_) {
+    } else if (p_ - k * lanes_ < lanes_) {
       T* const rows = room.turned;
       second_.Run(source, {.to = rows, .row = row}, room.a, room.b, room.work);
-      loops.store_columns(rows, q_, count, !forward, factor, to + k * row,
-                          2 * p_);
+      Store(rows, forward, factor, k, 1, out);
       continue;
     }
     second_.Run(source, sink, room.a, room.b, room.work);
+  }
+}
+
+template <typename T>
+void TwoStep<T>::RunLong(const C* in, C* out, bool forward, T factor,
+                         const Room& room) const {
+  const int64_t row = 2 * lanes_;
+  for (int64_t j = 0; j < q_blocks_; j += kBlocks) {
+    const int64_t blocks = std::min(kBlocks, q_blocks_ - j);
+    Load(in, forward, j, blocks, room.group);
+    for (int64_t b = 0; b < blocks; ++b) {
+      First({room.group + b * p_ * row, row}, room, j + b, room.turned);
+      Transpose(room.turned, nullptr, j + b, room);
+    }
+  }
+  for (int64_t k = 0; k < p_blocks_; k += kBlocks) {
+    const int64_t blocks = std::min(kBlocks, p_blocks_ - k);
+    for (int64_t b = 0; b < blocks; ++b) {
+      second_.Run({room.middle + (k + b) * q_rows_ * row, row},
+                  {room.group + b * q_ * row, row}, room.a, room.b, room.work);
+    }
+    Store(room.group, forward, factor, k, blocks, out);
   }
 }
 
@@ -217,32 +277,39 @@ void TwoStep<T>::Run(const C* const* in, C* const* out, int64_t count,
   const int64_t row = 2 * lanes_;
   const int64_t rows = std::max(p_, q_) * row;
   const int64_t work = std::max(first_.work_rows(), second_.work_rows()) * row;
+  const bool is_long = !coarse_.empty();
   // Of two lines, if they share vectors in one step only.
   const int64_t lines = first_pairs_ && !second_pairs_ ? 2 : 1;
   Room room;
-  room.a =
-      scratch.Get(4 * rows + work + row + (lines * q_ + lanes_) * middle_row_);
+  room.a = scratch.Get((4 + (is_long ? kBlocks : 0)) * rows + work + row +
+                       lines * p_blocks_ * q_rows_ * row);
   room.b = room.a + rows;
   room.turned = room.b + rows;  // 2 * p rows, or q
-  room.work = room.turned + 2 * rows;
+  room.group = room.turned + 2 * rows;
+  room.work = room.group + (is_long ? kBlocks : 0) * rows;
   T* const zero = room.work + work;
   std::fill_n(zero, row, T(0));
   room.middle = zero + row;
   const bool pairs = first_pairs_ || second_pairs_;
   for (int64_t l = 0; l < count; l += pairs ? 2 : 1) {
+    if (is_long && !pairs) {
+      RunLong(in[l], out[l], forward, factor, room);
+      continue;
+    }
     const bool two = pairs && l + 1 < count;
     const C* const next = two ? in[l + 1] : nullptr;
     T* const other = room.turned + (first_pairs_ ? q_ : rows);
     for (int64_t j = 0; j < q_blocks_; ++j) {
-      First(in[l], next, forward, room, j, room.turned);
-      if (two && !first_pairs_) First(next, nullptr, forward, room, j, other);
+      FirstOfLines(in[l], next, forward, room, j, room.turned);
+      if (two && !first_pairs_)
+        FirstOfLines(next, nullptr, forward, room, j, other);
       Transpose(room.turned, two || first_pairs_ ? other : room.turned, j,
                 room);
     }
     Second(out[l], two ? out[l + 1] : nullptr, forward, factor, room);
     if (two && !second_pairs_) {
       Room of_other = room;
-      of_other.middle += q_ * middle_row_;
+      of_other.middle += p_blocks_ * q_rows_ * row;
       Second(out[l + 1], nullptr, forward, factor, of_other);
     }
   }
@@ -279,12 +346,13 @@ double Bluestein::Cost(int64_t n) {
 // convolution.
 template <typename T>
 void Bluestein::Run(const std::complex<T>* in, std::complex<T>* out,
-                    bool forward, T factor, Scratch<double>& scratch) const {
+                    bool forward, T factor, Scratch<double>& buffer,
+                    Scratch<double>& scratch) const {
   using Z = std::complex<double>;
   const FftLoops<double>& loops = FindFftLoops<double>();
-  std::vector<Z> buffer(m_);
   const auto numbers = [](Z* z) { return reinterpret_cast<double*>(z); };
-  Z* const a = buffer.data();
+  Z* const a = reinterpret_cast<Z*>(buffer.Get(2 * m_));
+  std::fill(a + n_, a + m_, Z());
   for (int64_t k = 0; k < n_; ++k) {
     const double re = in[k].real(), im = in[k].imag();
     a[k] = forward ? Z(re, im) : Z(im, re);
@@ -305,9 +373,11 @@ void Bluestein::Run(const std::complex<T>* in, std::complex<T>* out,
 }
 
 template void Bluestein::Run(const std::complex<float>*, std::complex<float>*,
-                             bool, float, Scratch<double>&) const;
+                             bool, float, Scratch<double>&,
+                             Scratch<double>&) const;
 template void Bluestein::Run(const std::complex<double>*, std::complex<double>*,
-                             bool, double, Scratch<double>&) const;
+                             bool, double, Scratch<double>&,
+                             Scratch<double>&) const;
 
 template class Scratch<float>;
 template class Scratch<double>;

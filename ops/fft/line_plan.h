@@ -55,18 +55,27 @@ class TwoStep {
  private:
   using C = std::complex<T>;
   struct Room {
-    T *a, *b, *work, *turned, *middle;
+    T *a, *b, *work, *turned, *group, *middle;
   };
 
+  // `blocks` blocks of columns from and to a line.
+  void Load(const C* in, bool forward, int64_t block, int64_t blocks,
+            T* to) const;
+  void Store(const T* from, bool forward, T factor, int64_t block,
+             int64_t blocks, C* out) const;
   // Steps of one line, or of two that share the lanes of vectors: with q * 2
   // lanes in the first step, with p * 2 lanes in the second.
-  void First(const C* in, const C* other, bool forward, const Room& room,
-             int64_t block, T* turned) const;
+  void First(const PassSource<T>& source, const Room& room, int64_t block,
+             T* turned) const;
+  void FirstOfLines(const C* in, const C* other, bool forward, const Room& room,
+                    int64_t block, T* turned) const;
   void Transpose(const T* turned, const T* other, int64_t block,
                  const Room& room) const;
   void Second(C* out, C* other, bool forward, T factor, const Room& room) const;
+  void RunLong(const C* in, C* out, bool forward, T factor,
+               const Room& room) const;
 
-  int64_t p_, q_, lanes_, p_blocks_, q_blocks_, middle_row_;
+  int64_t p_, q_, lanes_, p_blocks_, q_blocks_, q_rows_;
   bool first_pairs_, second_pairs_;
   ColumnPlan<T> first_, second_;
   // Element (k, j) of [p, q] is turned by k j / n: with j = b * lanes + l, by
@@ -81,7 +90,7 @@ class Bluestein {
 
   template <typename T>
   void Run(const std::complex<T>* in, std::complex<T>* out, bool forward,
-           T factor, Scratch<double>& scratch) const;
+           T factor, Scratch<double>& buffer, Scratch<double>& scratch) const;
   int64_t numbers() const;
   // Cycles of a transform of n points.
   static double Cost(int64_t n);

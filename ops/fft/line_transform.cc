@@ -73,7 +73,7 @@ typename LineTransform<T>::Plan& LineTransform<T>::Of(int64_t n) {
   // Made in full before it is kept: memory may run out on the way.
   auto plan = std::make_unique<Plan>();
   plan->column_cost = plan->line_cost = kNever;
-  const bool smooth = LargestFactor(n) <= kLargestPrime;
+  const bool smooth = HasColumnPlan(n);
   if (smooth && n <= kMostRows) {
     const int64_t row_bytes = 2 * Lanes() * static_cast<int64_t>(sizeof(T));
     plan->column_cost =
@@ -81,17 +81,15 @@ typename LineTransform<T>::Plan& LineTransform<T>::Of(int64_t n) {
         kBlock;
   }
   int64_t numbers = 0;
-  if (smooth) {
-    const Split split = BestSplit<T>(n);
-    if (split.p != 0 && split.cost < plan->column_cost) {
-      plan->line_cost = split.cost;
-      plan->two_step.emplace(split.p, split.q);
-      numbers = plan->two_step->numbers() * static_cast<int64_t>(sizeof(T));
-    }
-  } else {
+  const Split split = BestSplit<T>(n);
+  if (split.p != 0 && split.cost < plan->column_cost) {
+    plan->line_cost = split.cost;
+    plan->two_step.emplace(split.p, split.q);
+    numbers = plan->two_step->numbers() * static_cast<int64_t>(sizeof(T));
+  } else if (LargestFactor(n) > kLargestPrime) {
+    plan->line_cost = smooth ? Bluestein::Cost(n) : 0;
     plan->bluestein.emplace(n);
     numbers = plan->bluestein->numbers() * static_cast<int64_t>(sizeof(double));
-    plan->line_cost = 0;
   }
   if (kept_ + numbers > kMostKept) {
     plans_.clear();
@@ -138,7 +136,7 @@ bool LineTransform<T>::Together(const Plan& plan, int64_t count,
 template <typename T>
 bool LineTransform<T>::TakesColumns(int64_t n, bool real) {
   const int64_t m = real && n % 2 == 0 ? n / 2 : n;
-  return m >= 1 && m <= kMostRows && LargestFactor(m) <= kLargestPrime;
+  return m >= 1 && m <= kMostRows && HasColumnPlan(m);
 }
 
 template <typename T>
@@ -158,7 +156,7 @@ void LineTransform<T>::AlongLines(const Plan& plan, const C* const* in,
     return;
   }
   for (int64_t l = 0; l < count; ++l)
-    plan.bluestein->Run(in[l], out[l], forward, factor, convolution_);
+    plan.bluestein->Run(in[l], out[l], forward, factor, line_, convolution_);
 }
 
 template <typename T>

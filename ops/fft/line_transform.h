@@ -94,7 +94,7 @@ class LineTransform {
   std::map<int64_t, std::unique_ptr<Plan>> plans_;
   std::map<int64_t, std::vector<T>> turns_;
   Scratch<T> scratch_;
-  Scratch<double> convolution_;
+  Scratch<double> line_, convolution_;
   std::vector<C> buffer_;
   std::vector<C> unused_;
   int64_t kept_ = 0;

@@ -16,7 +16,7 @@ import time
 import numpy as np
 import side_by_side
 
-_SIZES = ((4, 1000), (16, 100), (64, 4), (256, 1))  # rows, matrices
+_SIZES = ((4, 1000), (16, 100), (64, 4), (256, 1), (363, 1))  # rows, matrices
 _OPS = (
     "cholesky",
     "lu",
@@ -29,7 +29,9 @@ _OPS = (
     "eigh",
     "eigvalsh",
     "eig",
+    "eigvals",
     "pinv",
+    "pinv_low",
     "lstsq",
     "multi_dot",
 )
@@ -70,6 +72,11 @@ def cases(framework):
         general = framework.tensor(x)
         definite = framework.tensor(x @ x.swapaxes(1, 2) + n * np.eye(n, dtype="float32"))
         for name in _OPS:
+            if name == "pinv_low":  # of half of the rank: by singular values
+                low = x[:, :, : n // 2] @ x[:, : n // 2]
+                low = framework.tensor(low)
+                yield f"{name} {count} x {n}", lambda a=low: linalg.pinv(a)
+                continue
             argument = definite if name in ("cholesky", "eigh", "eigvalsh", "solve", "inv") else general
             function = getattr(framework, name, None) or getattr(linalg, name)
             arguments = (argument, general) if name in ("solve", "lstsq") else (argument,)

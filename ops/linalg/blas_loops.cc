@@ -248,7 +248,7 @@ void HemvColumns(bool upper, int64_t n, int64_t j, T alpha, const T* a,
 template <typename T>
 void Hemv(bool upper, int64_t n, T alpha, const T* a, int64_t lda, const T* x,
           T* y) {
-  constexpr int C = kIsComplex<T> ? 2 : 4;
+  constexpr int C = 4;
   int64_t j = 0;
   for (; j + C <= n; j += C)
     HemvColumns<T, C>(upper, n, j, alpha, a, lda, x, y);

@@ -125,19 +125,15 @@ bool GeneralEigen(int64_t n, T* a, std::complex<RealOf<T>>* w,
   const int32_t size = Narrow(n), one = 1;
   const char* const right = v == nullptr ? "N" : "V";
   const int32_t ldv = v == nullptr ? 1 : size;
-  int32_t info = 0, lwork = -1;
-  T asked = 0;
+  // Two blocks of 32 columns, some vectors, and what xGEHRD keeps of a block.
+  const int32_t lwork = Narrow(72 * n + (n > 32 ? 4160 : 0));
+  int32_t info = 0;
+  std::vector<T> work(lwork);
   if constexpr (kIsReal<T>) {
-    std::vector<R> real(n), imaginary(n), vectors(v == nullptr ? 1 : n * n);
-    const auto run = [&](T* work) {
-      Names<T>::kGeev("N", right, &size, a, &size, real.data(),
-                      imaginary.data(), nullptr, &one, vectors.data(), &ldv,
-                      work, &lwork, &info, 1, 1);
-    };
-    run(&asked);
-    std::vector<T> work = Workspace(asked);
-    lwork = Narrow(static_cast<int64_t>(work.size()));
-    run(work.data());
+    std::vector<R> parts(2 * n), vectors(v == nullptr ? 1 : n * n);
+    R *const real = parts.data(), *const imaginary = real + n;
+    Names<T>::kGeev("N", right, &size, a, &size, real, imaginary, nullptr, &one,
+                    vectors.data(), &ldv, work.data(), &lwork, &info, 1, 1);
     if (!Converged("geev", info)) return false;
     for (int64_t j = 0; j < n; ++j) w[j] = C(real[j], imaginary[j]);
     for (int64_t j = 0; v != nullptr && j < n; ++j) {
@@ -153,19 +149,13 @@ bool GeneralEigen(int64_t n, T* a, std::complex<RealOf<T>>* w,
       }
       ++j;
     }
+    return true;
   } else {
     std::vector<R> real_work(2 * n);
-    const auto run = [&](T* work) {
-      Names<T>::kGeev("N", right, &size, a, &size, w, nullptr, &one, v, &ldv,
-                      work, &lwork, real_work.data(), &info, 1, 1);
-    };
-    run(&asked);
-    std::vector<T> work = Workspace(asked);
-    lwork = Narrow(static_cast<int64_t>(work.size()));
-    run(work.data());
-    if (!Converged("geev", info)) return false;
+    Names<T>::kGeev("N", right, &size, a, &size, w, nullptr, &one, v, &ldv,
+                    work.data(), &lwork, real_work.data(), &info, 1, 1);
+    return Converged("geev", info);
   }
-  return true;
 }
 
 template <typename T>

@@ -490,7 +490,7 @@ void PROA_LAPACK(xerbla)(const char*, const int32_t*) {}
 // n (or, of the QR iteration, from `low` to `high`). Those of the iteration are
 // the fastest of some for random matrices of 100 to 1000 rows: with products as
 // fast as these, smaller windows than LAPACK's own.
-int32_t PROA_LAPACK(ilaenv)(const int32_t* which, const char*, const char*,
+int32_t PROA_LAPACK(ilaenv)(const int32_t* which, const char* name, const char*,
                             const int32_t*, const int32_t* low,
                             const int32_t* high, const int32_t*) {
   const auto iteration = [&](int32_t shifts, int32_t window) {
@@ -502,14 +502,15 @@ int32_t PROA_LAPACK(ilaenv)(const int32_t* which, const char*, const char*,
     case 2:  // the least for which blocks are worth it
       return 2;
     case 3:  // from which size on
-      return 128;
+      return 32;
     case 9:  // what is left to the QR iteration by divide and conquer
       return 25;
     case 10:  // infinity and NaN work
     case 11:
       return 1;
-    case 12:  // up to which size there are two shifts
-      return 100;
+    case 12:  // up to which size there are two shifts, or one of complex
+              // numbers
+      return Is(name, 'c') || Is(name, 'z') ? 48 : 75;
     case 13:    // the window in which eigenvalues are looked for
     case 15: {  // shifts of one pass of the iteration
       const int32_t n = *high - *low + 1;

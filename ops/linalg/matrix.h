@@ -61,16 +61,17 @@ void WriteNaN(int64_t count, T* out) {
   for (int64_t i = 0; i < count; ++i) out[i] = NaN<T>();
 }
 
-// The index of the largest number of a vector, the first of several.
+// The index of the largest number of a vector about of length 1, the first of
+// several.
 template <typename V>
 int64_t LargestOf(const V& v) {
   int64_t best = 0;
-  auto most = std::abs(v(0));
+  auto most = std::norm(v(0));
   for (int64_t i = 1; i < v.size(); ++i) {
-    const auto size = std::abs(v(i));
-    if (size > most) {
+    const auto square = std::norm(v(i));
+    if (square > most) {
       best = i;
-      most = size;
+      most = square;
     }
   }
   return best;

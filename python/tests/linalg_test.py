@@ -489,5 +489,94 @@ def test_pseudoinverses_on_both_sides_of_full_rank(shape, dtype):
         wanted = np.linalg.pinv(x.astype("complex128"), rcond)
         got = L.pinv(proa.to_tensor(x), rcond).numpy()
         assert got.dtype == x.dtype
-        limit = (2e-7 if single else 1e-10) * np.abs(wanted).max()
+        # By singular values of single precision; those of full rank are found in double.
+        limit = (2e-5 if single else 1e-10) * np.abs(wanted).max()
         np.testing.assert_allclose(got, wanted, rtol=0, atol=limit, err_msg=f"{rcond}")
+
+
+def _matrices(n, dtype):
+    """Pairs of a name and a matrix [n, n] in double precision, whose decomposition is hard in some way."""
+    rng = np.random.default_rng(n)
+    a = rng.standard_normal((n, n)) + (1j * rng.standard_normal((n, n)) if "complex" in dtype else 0)
+    q = np.linalg.qr(a)[0]
+    low = a[:, : max(1, n // 3)]
+    info = np.finfo(dtype)
+    yield "random", a
+    yield "graded", a * np.logspace(0, -5, n)[:, None]
+    yield "repeated", (q * np.repeat([1.0, 2.0], [n // 2, n - n // 2])) @ q.conj().T
+    yield "of low rank", low @ low.conj().T
+    yield "defective", np.eye(n, k=1) + 2 * np.eye(n)
+    yield "zero", 0 * a
+    yield "huge", a * (float(info.max) / 1e4)
+    yield "tiny", a * (float(info.tiny) * 10)
+
+
+# On both sides of each size at which LAPACK goes another way.
+@pytest.mark.parametrize("n", [1, 2, 3, 17, 26, 49, 76, 101, 151])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_decompositions_of_hard_matrices(dtype, n):
+    epsilon = float(np.finfo(dtype).eps)
+    for name, a in _matrices(n, dtype):
+        x = a.astype(dtype)
+        # Back in double precision, near one.
+        scale = float(np.abs(x).max()) or 1.0
+        exact = x.astype("complex128") / scale
+        size = np.linalg.norm(exact) or 1.0
+        limit = 40 * epsilon * np.sqrt(n) * size
+
+        def near(left, right, limit=limit, name=name):
+            assert np.linalg.norm(left - right) <= limit, name
+
+        t = proa.to_tensor(x)
+        u, s, vh = (v.numpy().astype("complex128") for v in L.svd(t))
+        near(u * (s / scale) @ vh, exact)
+        near(u.conj().T @ u, np.eye(n), 40 * epsilon * n)
+        near(vh @ vh.conj().T, np.eye(n), 40 * epsilon * n)
+        values = L.svdvals(t).numpy().astype("float64") / scale
+        near(values, np.linalg.svd(exact, compute_uv=False))
+
+        w, v = (v.numpy().astype("complex128") for v in L.eig(t))
+        near(exact @ v, v * (w / scale), 3 * limit)
+        near(np.linalg.norm(v, axis=0), np.ones(n), 40 * epsilon * n)
+        # The trace is well conditioned where eigenvalues are not.
+        near(L.eigvals(t).numpy().astype("complex128").sum() / scale, np.trace(exact), 10 * limit)
+
+        half = (x / 2 + x.conj().T / 2).astype(dtype)
+        exact = half.astype("complex128") / scale
+        for uplo in "LU":
+            # The other triangle is not read.
+            read = np.tril(half) if uplo == "L" else np.triu(half)
+            w, v = (v.numpy().astype("complex128") for v in L.eigh(proa.to_tensor(read), uplo))
+            near(exact @ v, v * (w / scale))
+            near(v.conj().T @ v, np.eye(n), 40 * epsilon * n)
+            near(L.eigvalsh(proa.to_tensor(read), uplo).numpy() / scale, w / scale)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(1, 9), (40, 40), (130, 7), (7, 130), (90, 60), (60, 90)])
+def test_svd_of_every_shape(shape, dtype):
+    rng = np.random.default_rng(4)
+    x = (rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if "complex" in dtype else 0)).astype(dtype)
+    limit = 100 * float(np.finfo(dtype).eps) * max(shape)
+    for full in (False, True):
+        u, s, vh = (v.numpy() for v in L.svd(proa.to_tensor(x), full_matrices=full))
+        k = min(shape)
+        assert u.shape == (shape[0], shape[0] if full else k)
+        assert vh.shape == (shape[1] if full else k, shape[1])
+        assert np.abs(u[:, :k] * s @ vh[:k] - x).max() < limit
+        assert np.abs(u.conj().T @ u - np.eye(u.shape[1])).max() < limit
+        assert np.abs(vh @ vh.conj().T - np.eye(len(vh))).max() < limit
+        largest = np.take_along_axis(u, np.abs(u).argmax(0)[None], 0)[0]
+        assert (largest.imag == 0).all()
+        assert (largest.real > 0).all()
+
+
+def test_decompositions_have_the_same_bits_at_any_number_of_threads():
+    x = proa.to_tensor(np.random.default_rng(5).standard_normal((6, 120, 120)).astype("float32"))
+    results = []
+    before = proa._C.get_num_threads()
+    for threads in (1, 4):
+        proa._C.set_num_threads(threads)
+        results.append([v.numpy().tobytes() for f in (L.svd, L.eig, L.eigh) for v in f(x)])
+    proa._C.set_num_threads(before)
+    assert results[0] == results[1]

@@ -109,6 +109,56 @@ def check_recorded(case: suite.Case, unknown_dims: bool) -> None:
         )
 
 
+def check_inplace(case: suite.Case) -> None:
+    """The gradients, first and second, of the op in place are those out of place: of a result, and of a part of one.
+
+    An op without a gradient leaves a constant.
+    """
+    op, ops, changed, inputs = case.op, case.proa._C.ops, case.op.inplace, _inputs(case)
+    want, x = case.call()[0], case.values[changed]
+    if not _differentiable(want) or want.dtype != x.dtype or x.shape != want.shape and not op.is_view:
+        return
+    if not op.grad:
+        if op.kernel:
+            y = _leaf(case.proa, suite.to_numpy(x)).clone()
+            getattr(ops, op.name + "_")(**{**case.values, changed: y})
+            assert y.stop_gradient, f"{case.where}: it has no gradient, and leaves a history in place"
+        return
+    if not inputs or any(i is not None for _, i, _ in inputs):
+        return
+    rng = np.random.default_rng(7)
+    v, w = _like(rng, want), [_like(rng, t) for _, _, t in inputs]
+
+    def gradients(call):
+        leaves = {name: _leaf(case.proa, suite.to_numpy(t)) for name, _, t in inputs}
+        first = _grad(case.proa, _dot(case.proa, call({**case.values, **leaves}), v), leaves.values(), True)
+        terms = [_dot(case.proa, g, u) for g, u in zip(first, w) if g is not None]
+        second = _grad(case.proa, sum(terms[1:], terms[0]) if terms else None, leaves.values(), False)
+        return [*first, *second]
+
+    def out_of_place(values):
+        return getattr(ops, op.name)(**values)
+
+    def of_a_result(values):
+        values[changed] = values[changed].clone()
+        getattr(ops, op.name + "_")(**values)
+        return values[changed]
+
+    def of_a_part(values):
+        values[changed] = ops.stack([values[changed], values[changed]])[1]
+        getattr(ops, op.name + "_")(**values)
+        return values[changed]
+
+    expected = gradients(out_of_place)
+    for what, call in (("a result", of_a_result), ("a part", of_a_part)):
+        if call is of_a_part and op.is_view:
+            continue
+        for a, b in zip(gradients(call), expected, strict=True):
+            where = f"{case.where}: a gradient, {what} changed in place"
+            a, b = (np.zeros(1) if t is None else suite.to_numpy(t) for t in (a, b))
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12, err_msg=where)
+
+
 def check_point(proa, op: model.Op, values: dict, first: dict, second: dict | None = None) -> None:
     """Checks the gradient of the (real part of the) sum of the first output at a point where differences are of no use: a kink, a tie.
 

@@ -20,14 +20,17 @@ def emit_mutants(ops: list[model.Op], family: str, index: dict[str, model.Op]) -
 
 
 def _text(ops: list[model.Op], family: str, index: dict[str, model.Op], mutants: mutate.MutantList | None) -> str:
-    bodies, used, shares, wider = [], set(), False, False
+    bodies, used, shares, wider, copies = [], set(), False, False, False
     for op in ops:
+        if op.inplace and op.kernel and not op.grad:
+            bodies.append(_constant_inplace(op))
         if op.grad:
             node = GradNode(op, index, mutants)
             bodies.append(node.text())
             used |= node.used_ops
             shares |= node.shares
             wider |= node.knows_wider_grads
+            copies |= node.copies
     includes = [
         f"ops/{family}/{family}_ops.h",
         "<string>",
@@ -43,6 +46,8 @@ def _text(ops: list[model.Op], family: str, index: dict[str, model.Op], mutants:
     ]
     if shares:
         includes += ["<optional>", "<tuple>"]
+    if copies:
+        includes.append("autograd/ops/before_change.h")
     if wider:
         includes.append("autograd/grad_dtype.h")
     if mutants:
@@ -57,3 +62,28 @@ def _text(ops: list[model.Op], family: str, index: dict[str, model.Op], mutants:
     text += bodies
     text += ["}  // namespace", "}  // namespace proa::inline v0::autograd\n"]
     return "\n".join(text)
+
+
+def _constant_inplace(op: model.Op) -> str:
+    """The interpreter of an op in place that has no gradient: its result is a constant, as out of place."""
+    name, x = f"{op.name}_", op.inplace
+    return "\n".join(
+        (
+            f"// {op.name}",
+            f"Tensor DifferentiateInplace{op.cpp_struct}({cpp.params(op)}) {{",
+            f'  if (RequiresGrad({x})) CheckInplace("{name}", {x});',
+            "  Tensor result;",
+            "  {",
+            "    const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);",
+            f"    result = ops::{name}({cpp.args(op)});",
+            "  }",
+            f"  if (RequiresGrad({x})) AssignHistory({x}, Detach({x}));",
+            "  return result;",
+            "}",
+            f"const bool installed_{op.name} = [] {{",
+            f"  op::{op.cpp_struct}::differentiate_inplace = &DifferentiateInplace{op.cpp_struct};",
+            "  return true;",
+            "}();",
+            "",
+        )
+    )

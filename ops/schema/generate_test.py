@@ -96,6 +96,40 @@ def test_an_output_behind_recomputed_ones_is_made_of_them(tmp_path):
     assert "AllowRecompute" not in inplace
 
 
+def test_an_op_in_place_keeps_a_copy_of_what_it_overwrites(tmp_path):
+    schema = tmp_path / "testdata" / "inplace.yaml"
+    schema.parent.mkdir()
+    schema.write_text(
+        """\
+- op: twice(Tensor x, Tensor y) -> Tensor out
+  doc: Product.
+  infer: {shape: "broadcast(x, y)", dtype: "promote(x, y)"}
+  kernel: elementwise
+  inplace: x -> out
+  grad:
+    x: twice(g, y)
+    y: twice(g, x)
+  samples: ["f32[2], f32[2]"]
+- op: rounded(Tensor x) -> Tensor out
+  doc: A whole number.
+  infer: {shape: x, dtype: x}
+  kernel: elementwise
+  inplace: x -> out
+  grad: none
+  samples: ["f32[2]"]
+"""
+    )
+    index = {op.name: op for op in parser.parse_file(str(schema))}
+    grad = generate.generate("testdata", index, has_infer=False)["testdata_grad.cc"]
+    forward, inplace = grad.split("Tensor DifferentiateInplaceTwice(")
+    assert '#include "autograd/ops/before_change.h"' in forward
+    assert "node->x_ = SavedTensor(x, *node, 0);" in forward and "SavedTensor(BeforeChange" not in forward
+    assert "node->x_ = SavedTensor(BeforeChange(x, x), *node, 0);" in inplace
+    assert "node->y_ = SavedTensor(BeforeChange(y, x), *node, 1);" in inplace
+    constant = grad[grad.index("DifferentiateInplaceRounded(") :]
+    assert 'CheckInplace("rounded_", x);' in constant and "AssignHistory(x, Detach(x));" in constant
+
+
 _WIDE = """\
 - op: to(Tensor x, DType dtype) -> Tensor out
   doc: x in another dtype.

@@ -30,6 +30,7 @@ class _Field:
     users: set[str]
     after: bool  # set after the forward (it names an output)
     release: bool
+    kept: str = ""  # the argument that it keeps
 
 
 class GradNode:
@@ -41,6 +42,7 @@ class GradNode:
         self._fields: dict[str, _Field] = {}
         self._blocks: dict[str, str] = {}
         self.used_ops: set[str] = set()
+        self.copies = False  # whether the op in place keeps copies
         self._used_grads: set[str] = set()  # of outputs, as formulas call them
         self._inputs = op.differentiable_params
         # Calls that several formulas choose outputs of, by their text: made once.
@@ -219,8 +221,10 @@ class GradNode:
             for _, name, *rest in metas
         )
 
-    def _add(self, p: model.Param, name: str, declaration: str, code: str, after: bool, release: bool = False) -> None:
-        field = self._fields.setdefault(name, _Field(declaration, name, code, set(), after, release))
+    def _add(
+        self, p: model.Param, name: str, declaration: str, code: str, after: bool, release: bool = False, kept: str = ""
+    ) -> None:
+        field = self._fields.setdefault(name, _Field(declaration, name, code, set(), after, release, kept))
         field.users.add(p.name)
 
     def _meta(self, p: model.Param, function: str, name: str, rest: list[str]):
@@ -262,7 +266,7 @@ class GradNode:
         self._add(p, f"{name}_", f"  {q.stored} {name}_{{}};", f"node->{name}_ = {source};", after=False)
 
     def _keep(self, p: model.Param, name: str) -> None:
-        op = self._op
+        op, kept = self._op, ""
         is_list = name in op.by_name and op.by_name[name].is_tensor_list
         if name in op.by_name:
             if is_list:
@@ -271,6 +275,8 @@ class GradNode:
                 code = f"node->{name}_ = SavedTensor({name}{self._edge_of(name)});"
                 if op.by_name[name].optional:
                     code = f"if ({name}.defined()) {code}"
+                # Without an edge a copy would have no history for a second derivative.
+                kept = name if self._edge_of(name) else ""
             after = False
         else:
             slot = [o.name for o in op.outputs].index(name)
@@ -281,7 +287,7 @@ class GradNode:
                 value = f"node->recomputes() ? SavedTensor::OfRecomputedOutput() : {value}"
             code = f"node->{name}_ = {value};"
         kind = "std::vector<SavedTensor>" if is_list else "SavedTensor"
-        self._add(p, f"{name}_", f"  {kind} {name}_;", code, after, release=True)
+        self._add(p, f"{name}_", f"  {kind} {name}_;", code, after, True, kept)
 
     def _edge_of(self, name: str) -> str:
         """Where the node has an edge for an input at a place known now, it need not be kept twice."""
@@ -410,12 +416,18 @@ class GradNode:
     def _need(self, p: model.Param) -> str:
         return f"AnyRequiresGrad({p.name})"
 
-    def _saves(self, after: bool) -> list[str]:
+    def _saves(self, after: bool, inplace: bool = False) -> list[str]:
         """Statements that fill the node, grouped by the inputs that need what they keep."""
         groups: dict[frozenset[str], list[str]] = {}
         for f in self._fields.values():
             if f.after == after:
-                groups.setdefault(frozenset(f.users), []).append(f.set)
+                code = f.set
+                if inplace and f.kept and not self._op.is_view:
+                    code = code.replace(
+                        f"SavedTensor({f.kept},", f"SavedTensor(BeforeChange({f.kept}, {self._op.inplace}),"
+                    )
+                    self.copies = True
+                groups.setdefault(frozenset(f.users), []).append(code)
         out = []
         for users, sets in groups.items():
             if users == {p.name for p in self._inputs}:
@@ -444,8 +456,8 @@ class GradNode:
         ]
         make = [f"  IntrusivePtr<{s}Node> node = MakeNode<{s}Node>();"] + self._edges()
         if inplace:
-            # What the formulas name of the old value is kept before it is overwritten.
-            lines += make + self._saves(after=False)
+            # What the formulas name of the old value is kept, as a copy, before it is overwritten.
+            lines += make + self._saves(after=False, inplace=True)
         out = op.outputs[0].name
         result = out if inplace else "result"
         lines += [

@@ -70,6 +70,7 @@ def test_recorded(op, tmp_path):
 @pytest.mark.parametrize("op", [o for o in _FUNCTIONAL if o.inplace and not o.random], ids=_ids)
 def test_inplace(op):
     _each(op, suite.check_inplace)
+    _each(op, gradients.check_inplace)
 
 
 @pytest.mark.parametrize("op", [o for o in _OPS.values() if o.samples], ids=_ids)

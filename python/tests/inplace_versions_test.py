@@ -16,18 +16,38 @@ def _grads(y, *xs):
     return [None if g is None else g.numpy() for g in paddle.grad(y, list(xs), retain_graph=True, allow_unused=True)]
 
 
-def test_overwritten_value_that_backward_needs():
-    x = _tensor([1.0, 2.0], True)
-    for change in (
-        lambda b: b.multiply_(b),
-        lambda b: b.multiply_(_tensor([1.0, 2.0], True)),
-        lambda b: b.divide_(b),
-        lambda b: b[0:1].multiply_(b[1:2]),
+def test_an_op_keeps_what_it_overwrites_itself():
+    x, w = _tensor([1.0, 2.0], True), _tensor([3.0, 5.0], True)
+    for change, gx, gw in (
+        (lambda b: b.multiply_(b), [2.0, 4.0], None),
+        (lambda b: b.multiply_(w), [3.0, 5.0], [1.0, 2.0]),
+        (lambda b: b.divide_(b), [0.0, 0.0], None),
+        (lambda b: b.pow_(2.0), [2.0, 4.0], None),
+        (lambda b: b.clip_(1.5, 3.0), [0.0, 1.0], None),
+        (lambda b: b[0:1].multiply_(b[1:2]), [2.0, 1.0 + 1.0], None),
     ):
         b = x * 1
         change(b)
-        with pytest.raises(RuntimeError, match="changed in place by (multiply|divide)_"):
-            b.sum().backward()
+        got = _grads(b.sum(), x, w)
+        assert got[0].tolist() == gx
+        assert gw is None or got[1].tolist() == gw
+    # What another op overwrites is refused: nothing was kept for it.
+    b = x * 1
+    c = b * w
+    b.multiply_(w)
+    with pytest.raises(RuntimeError, match="saved for multiply's backward was changed in place by multiply_"):
+        c.sum().backward()
+
+
+def test_an_op_without_gradient_leaves_a_constant():
+    x = _tensor([1.0, 5.0], True)
+    b = x * 1
+    b.floor_divide_(_tensor([2.0, 2.0]))
+    assert b.stop_gradient and b.tolist() == [0.0, 2.0]
+    (b.sum() + x.sum()).backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="floor_divide_: cannot change x in place"):
+        x.floor_divide_(_tensor([2.0, 2.0]))
 
 
 # Parts of one tensor: a change of any counts, since all of its memory has one version.

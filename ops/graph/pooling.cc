@@ -1,10 +1,10 @@
 #include "ops/graph/pooling.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstring>
 #include <string>
-#include <type_traits>
 
+#include "ops/for_machine.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
@@ -12,90 +12,20 @@
 namespace proa::inline v0::ops::cpu {
 namespace {
 
-constexpr int64_t kColumns =
-    256;  // elements of a row that one piece of work has
 constexpr int64_t kMostSegments = int64_t{1} << 40;
 constexpr int64_t kGrain = 16384;  // elements read
 
-template <typename T>
-using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
-
-template <typename T>
-Sum<T> Widen(T value) {
-  return static_cast<Sum<T>>(value);
-}
-
-// Whether a takes the place of b; NaN takes that of every number.
-template <typename T>
-bool Replaces(bool largest, T a, T b) {
-  if constexpr (!std::is_integral_v<T>) {
-    if (std::isnan(static_cast<double>(a))) {
-      return !std::isnan(static_cast<double>(b));
-    }
-  }
-  return largest ? a > b : a < b;
-}
-
-template <typename T>
-T Quotient(Sum<T> sum, int64_t count) {
-  if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(static_cast<int64_t>(sum) / count);
-  } else {
-    return static_cast<T>(sum / static_cast<double>(count));
-  }
-}
-
 // Elements [begin, end) of one group's row.
-template <typename T>
-void PoolOne(Pool pool, const RowGroups& groups, int64_t k, int64_t inner,
-             int64_t begin, int64_t end, const T* x, T* out) {
-  const int64_t first = groups.starts[k], last = groups.starts[k + 1];
-  T* to = out + groups.target(k) * inner;
-  if (first == last) {
-    std::fill(to + begin, to + end, T(0));
-    return;
-  }
-  const auto row = [&](int64_t i) {
-    return x + (groups.rows.empty() ? i : groups.rows[i]) * inner;
-  };
-  if (pool == Pool::kMax || pool == Pool::kMin) {
-    std::copy(row(first) + begin, row(first) + end, to + begin);
-    for (int64_t i = first + 1; i < last; ++i) {
-      const T* from = row(i);
-      for (int64_t j = begin; j < end; ++j) {
-        if (Replaces(pool == Pool::kMax, from[j], to[j])) to[j] = from[j];
-      }
-    }
-    return;
-  }
-  Sum<T> sums[kColumns] = {};
-  for (int64_t i = first; i < last; ++i) {
-    const T* from = row(i);
-    for (int64_t j = begin; j < end; ++j) sums[j - begin] += Widen(from[j]);
-  }
-  for (int64_t j = begin; j < end; ++j) {
-    to[j] = pool == Pool::kMean ? Quotient<T>(sums[j - begin], last - first)
-                                : static_cast<T>(sums[j - begin]);
-  }
-}
-
-template <typename T>
-void PoolAll(Pool pool, const RowGroups& groups, int64_t rows, int64_t inner,
-             const T* x, T* out) {
-  const int64_t n = groups.size();
-  if (!groups.targets.empty()) std::fill_n(out, rows * inner, T(0));
-  const int64_t blocks = (inner + kColumns - 1) / kColumns;
-  const int64_t pieces = n * blocks;
-  if (pieces == 0) return;
-  const int64_t members = groups.starts.back();
-  const int64_t each = members * inner / pieces + std::min(inner, kColumns);
-  parallel_for(0, pieces, kGrain / each + 1, [&](int64_t b, int64_t e) {
-    for (int64_t piece = b; piece < e; ++piece) {
-      const int64_t begin = piece % blocks * kColumns;
-      PoolOne(pool, groups, piece / blocks, inner, begin,
-              std::min(inner, begin + kColumns), x, out);
-    }
-  });
+void PoolOne(PoolRowFunction pool_row, const PooledRow& whole,
+             const RowGroups& groups, int64_t k, int64_t item, char* out) {
+  PooledRow p = whole;
+  p.first = groups.starts[k];
+  p.count = groups.count(k);
+  p.rows = groups.rows.empty() ? nullptr : groups.rows.data() + p.first;
+  p.out = out + groups.target(k) * p.inner * item;
+  if (p.count > 0) return pool_row(p);
+  std::memset(static_cast<char*>(p.out) + p.begin * item, 0,
+              (p.end - p.begin) * item);
 }
 
 // Calls f with the elements of ids.
@@ -168,11 +98,28 @@ RowGroups GroupsOfEdges(std::span<const int64_t> sources,
 
 void PoolRows(Pool pool, const RowGroups& groups, const Tensor& x,
               Tensor* out) {
-  int64_t inner = 1;
-  for (int i = 1; i < out->rank(); ++i) inner *= out->size(i);
-  VisitDType(x.dtype(), [&]<typename T>(TypeTag<T>) {
-    if constexpr (!IsComplex(kDTypeOf<T>) && !std::is_same_v<T, bool>) {
-      PoolAll(pool, groups, out->size(0), inner, x.data<T>(), out->data<T>());
+  const PoolRowFunction pool_row = ForMachine(
+      sse2::PoolRowFor, avx2::PoolRowFor, avx512::PoolRowFor)(x.dtype());
+  if (pool_row == nullptr) return;
+  PooledRow whole = {};
+  whole.pool = pool;
+  whole.x = x.raw_data();
+  whole.inner = 1;
+  for (int i = 1; i < out->rank(); ++i) whole.inner *= out->size(i);
+  const int64_t n = groups.size(), inner = whole.inner;
+  if (!groups.targets.empty()) std::memset(out->raw_data(), 0, out->bytes());
+  const int64_t blocks = (inner + kMostPooled - 1) / kMostPooled;
+  const int64_t pieces = n * blocks;
+  if (pieces == 0) return;
+  const int64_t members = groups.starts.back();
+  const int64_t each = members * inner / pieces + std::min(inner, kMostPooled);
+  parallel_for(0, pieces, kGrain / each + 1, [&](int64_t b, int64_t e) {
+    PooledRow part = whole;
+    for (int64_t piece = b; piece < e; ++piece) {
+      part.begin = piece % blocks * kMostPooled;
+      part.end = std::min(inner, part.begin + kMostPooled);
+      PoolOne(pool_row, part, groups, piece / blocks, ItemSize(x.dtype()),
+              static_cast<char*>(out->raw_data()));
     }
   });
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "ops/graph/pool_row.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::ops::cpu {
@@ -33,8 +34,6 @@ RowGroups GroupsOfSegments(const Tensor& segment_ids);
 // sources[e] belongs to group targets[e] of n, in the order of e.
 RowGroups GroupsOfEdges(std::span<const int64_t> sources,
                         std::span<const int64_t> targets, int64_t n);
-
-enum class Pool { kSum, kMean, kMax, kMin };
 
 // The rows of out, one a group, from those of x; both contiguous, of one dtype.
 // Sums are made in double (int64); an empty group gives zeros.

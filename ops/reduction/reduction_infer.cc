@@ -63,6 +63,12 @@ Shape scan(const char* op, const Tensor& x, std::optional<int64_t> axis) {
   return Shape{x.shape().numel()};
 }
 
+DType promote_product(const char* op, const Tensor& x,
+                      std::optional<DType> dtype) {
+  if (!dtype.has_value() && x.dtype() == DType::kInt32) return DType::kInt32;
+  return promote_sum(op, x, dtype);
+}
+
 DType index_type(const char* op, DType dtype) {
   if (dtype != DType::kInt32 && dtype != DType::kInt64) {
     ThrowTypeError(std::string(op) + ": indices are int32 or int64, not " +

@@ -33,6 +33,10 @@ Shape sum_to(const char* op, const Tensor& x, const IntArray& shape);
 // Shape of a running sum: that of x, or 1-D of all elements where axis is none.
 Shape scan(const char* op, const Tensor& x, std::optional<int64_t> axis);
 
+// As promote_sum, but int32 stays what it is.
+DType promote_product(const char* op, const Tensor& x,
+                      std::optional<DType> dtype);
+
 // int32 or int64: the types of indices.
 DType index_type(const char* op, DType dtype);
 

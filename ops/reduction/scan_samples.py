@@ -19,6 +19,7 @@ def reference_cumsum(x, axis=None, dtype=None):
 
 
 def reference_cumprod(x, dim=None, dtype=None):
+    dtype = "int32" if dtype is None and x.dtype == np.int32 else dtype
     return _scan(np.cumprod, x, dim, dtype)
 
 

@@ -23,6 +23,7 @@ def reference_nansum(x, axis=(), dtype=None, keepdim=False):
 
 
 def reference_prod(x, axis=(), keepdim=False, dtype=None):
+    dtype = "int32" if dtype is None and x.dtype == np.int32 else dtype
     return np.prod(x.astype(_kind(x, dtype)), axis=_axis(x, axis), keepdims=keepdim)
 
 

@@ -203,6 +203,34 @@ def test_sizes_that_are_none():
         proa.bincount(proa.to_tensor([1, 2]), minlength=-1)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64"])
+def test_dtypes_of_sums_and_products_of_integers(dtype):
+    x = np.array([[1, 1], [0, 1]]).astype(dtype)
+    product = "int32" if dtype == "int32" else "int64"
+    for name, wanted in (
+        ("sum", "int64"),
+        ("nansum", "int64"),
+        ("cumsum", "int64"),
+        ("prod", product),
+        ("trace", product),
+    ):
+        for got in (getattr(proa, name)(T(x)), getattr(T(x), name)()):
+            assert got.dtype.name == wanted, name
+            np.testing.assert_array_equal(got.numpy(), getattr(np, name)(x.astype("int64")))
+    for got in (proa.cumprod(T(x), 0), T(x).cumprod(0)):
+        assert got.dtype.name == product
+        np.testing.assert_array_equal(got.numpy(), np.cumprod(x.astype("int64"), 0))
+    assert proa.prod(T(x), dtype="int64").dtype == proa.cumprod(T(x), 0, "int64").dtype == proa.int64
+
+
+def test_index_select_of_a_column():
+    x, index = array(4, 3), np.array([[2], [0]])
+    close(proa.index_select(T(x), T(index)), x[[2, 0]])
+    close(T(x).index_select(T(index[:, 0]), axis=1), x[:, [2, 0]])
+    with pytest.raises(IndexError, match="index 4"):
+        proa.index_select(T(x), T([[4]]))
+
+
 def test_logit_of_integers_between_eps():
     close(proa.logit(T([0, 1, -3]), 0.1), np.log(np.array([1 / 9, 9, 1 / 9])), 1e-6)
     assert proa.logit(T([0, 1])).tolist() == [-np.inf, np.inf]

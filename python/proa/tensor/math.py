@@ -186,7 +186,9 @@ def trace(x, offset=0, axis1=0, axis2=1, name=None):
         5
     """
     x = _C.tensor_argument(x, "trace", "x")
-    return _C.ops.diagonal(x, offset, axis1, axis2).sum(-1)
+    # (int32 stays what it is, as in products; a sum gives int64.)
+    kept = _C.int32 if x.dtype == _C.int32 else None
+    return _C.ops.sum(_C.ops.diagonal(x, offset, axis1, axis2), [-1], kept)
 
 
 # Differences of differences that a program of open sizes may hold.

@@ -81,6 +81,7 @@ FUNCTIONS = {
     "incubate.softmax_mask_fuse_upper_triangle": ["f32[2,2,3,3]"],
     "increment": ["f32[1]"],
     "index_sample": ["f32[2,5], i64[2,3]=0..5"],
+    "index_select": ["f32[4,3], i64[2]=0..4", "f32[3,4], i64[2,1]=0..4, axis=1"],
     "inner": ["f32[2,3], f32[4,3]"],
     "is_empty": ["f32[2,3]"],
     "kron": ["f32[2,3], f32[3,2]"],

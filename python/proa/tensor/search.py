@@ -13,6 +13,7 @@ __all__ = [
     "argmin",
     "gather",
     "index_sample",
+    "index_select",
     "nonzero",
     "put_along_axis",
     "put_along_axis_",
@@ -134,6 +135,26 @@ def gather(x, index, axis=None, name=None):
     if len(index.shape) == 2 and index.shape[1] == 1:
         index = _C.ops.reshape(index, [-1])
     return _C.ops.gather(x, index, axis)
+
+
+@_method
+def index_select(x, index, axis=0, name=None):
+    """The slices of x along an axis that an index names.
+
+    Args:
+        x (Tensor): where from.
+        index (Tensor): integers, [number] or [number, 1].
+        axis (int): along which.
+
+    Examples:
+        >>> proa.index_select(proa.to_tensor([[1, 2], [3, 4]]), proa.to_tensor([1, 1]), 1).tolist()
+        [[2, 2], [4, 4]]
+    """
+    x = _C.tensor_argument(x, "index_select", "x")
+    index = _C.tensor_argument(index, "index_select", "index")
+    if len(index.shape) == 2 and index.shape[1] == 1:
+        index = _C.ops.reshape(index, [-1])
+    return _C.ops.index_select(x, index, axis)
 
 
 @_method

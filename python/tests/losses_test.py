@@ -44,6 +44,21 @@ def test_cross_entropy(reduction, weighted, column):
         close(F.cross_entropy(probabilities, renamed, use_softmax=False, **how), wanted)
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_weights_of_classes_get_gradients(reduction):
+    x, label = array(6, 4).astype("float64"), tensor(np.array([0, 3, -100, 1, 3, 3]))
+    weight, places = random.random(4) + 0.5, random.random(6)
+    for loss, given in ((F.cross_entropy, x), (F.nll_loss, log_softmax(x))):
+        run = lambda x, w: (loss(x, label, w, reduction=reduction) * tensor(places)).sum()
+        check_gradient(run, given, weight)
+    # What is no number in a class without places stays there.
+    weight[2] = np.nan
+    w = tensor(weight)
+    w.stop_gradient = False
+    F.cross_entropy(tensor(x), label, w).backward()
+    assert w.grad[2].item() == 0 and np.isfinite(w.grad.numpy()).all()
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_cross_entropy_soft(weighted):
     x, label = array(3, 4), special.softmax(array(3, 4), -1)

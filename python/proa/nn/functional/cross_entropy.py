@@ -28,6 +28,11 @@ def _label_at_axis(op, label, shape, axis):
 
 def _places(label, weight, ignore_index, dtype):
     """What each label weighs in a mean: its class's weight, 0 where it is ignored."""
+    if weight is not None and not weight.stop_gradient:
+        kept = label != ignore_index
+        classes = _C.ops.where(kept, label, _C.ops.full_like(label, 0))
+        places = _C.ops.gather(weight, classes, 0)
+        return _C.ops.where(kept, places, _C.ops.full_like(places, 0.0)).astype(dtype)
     if weight is not None:
         return _C.ops.nll_loss_weight(label, weight, ignore_index).astype(dtype)
     return (label != ignore_index).astype(dtype)
@@ -212,10 +217,14 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
             )
         )
     ignore_index = known_int("nll_loss", "ignore_index", ignore_index)
-    loss = _C.ops.nll_loss(input, label, weight, ignore_index)
-    if reduction != "mean":
-        return reduce(loss, reduction)
-    return _weighted(loss, _places(label, weight, ignore_index, loss.dtype), reduction)
+    if weight is None or weight.stop_gradient:
+        loss = _C.ops.nll_loss(input, label, weight, ignore_index)
+        if reduction != "mean":
+            return reduce(loss, reduction)
+        return _weighted(loss, _places(label, weight, ignore_index, loss.dtype), reduction)
+    loss = _C.ops.nll_loss(input, label, None, ignore_index)
+    places = _places(label, weight, ignore_index, loss.dtype)
+    return _weighted(loss * places, places, reduction)
 
 
 def npair_loss(anchor, positive, labels, l2_reg=0.002):

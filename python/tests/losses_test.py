@@ -57,6 +57,9 @@ def test_weights_of_classes_get_gradients(reduction):
     w.stop_gradient = False
     F.cross_entropy(tensor(x), label, w).backward()
     assert w.grad[2].item() == 0 and np.isfinite(w.grad.numpy()).all()
+    for loss in (F.cross_entropy, F.nll_loss):
+        with pytest.raises(ValueError, match=r"weight must be \[4\]"):
+            loss(tensor(x), label, tensor(np.ones(3), grad=True))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

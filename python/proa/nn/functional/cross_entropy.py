@@ -217,11 +217,14 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
             )
         )
     ignore_index = known_int("nll_loss", "ignore_index", ignore_index)
+    weight = optional_tensor(weight, "nll_loss", "weight")
     if weight is None or weight.stop_gradient:
         loss = _C.ops.nll_loss(input, label, weight, ignore_index)
         if reduction != "mean":
             return reduce(loss, reduction)
         return _weighted(loss, _places(label, weight, ignore_index, loss.dtype), reduction)
+    if list(weight.shape) != [input.shape[1]]:
+        raise _C.located(ValueError(f"nll_loss: weight must be [{input.shape[1]}]; it is {list(weight.shape)}"))
     loss = _C.ops.nll_loss(input, label, None, ignore_index)
     places = _places(label, weight, ignore_index, loss.dtype)
     return _weighted(loss * places, places, reduction)

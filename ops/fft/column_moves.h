@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 #include "ops/primitives/cpu/vectors.h"
@@ -76,14 +75,12 @@ template <typename T>
 #endif
 }
 
-// rows[c], lane l = from[l][at + c], for 16 bytes of c: pieces are put together
-// by their loads, which spares half of the exchanges in registers.
+// Rows i < 16 / sizeof(T) of LoadPieces of lines i, i + step, ...: the squares
+// in them change places.
 template <typename T>
 [[gnu::always_inline]] inline void TransposePieces(
-    const T* const* from, int64_t at, typename VectorOf<T>::Type* rows) {
+    typename VectorOf<T>::Type* rows) {
   constexpr int kPiece = 16 / static_cast<int>(sizeof(T));
-#pragma GCC unroll 4
-  for (int i = 0; i < kPiece; ++i) rows[i] = LoadPieces(from + i, kPiece, at);
 #pragma GCC unroll 4
   for (int i = 0; i < kPiece; i += 2)
     SwapSquares<T, 1>(rows[i], rows[i + 1], kAllLanes<T>);
@@ -93,13 +90,25 @@ template <typename T>
   }
 }
 
-template <typename T>
+// rows[c], lane l = line(l)[c]: pieces of 16 bytes are put together by their
+// loads, which spares half of the exchanges in registers. Each line is read at
+// once, since there are too few registers for the addresses of all.
+template <typename T, typename Line>
 [[gnu::always_inline]] inline void TransposeSquare(
-    const T* const* from, int64_t at, typename VectorOf<T>::Type* rows) {
+    const Line& line, typename VectorOf<T>::Type* rows) {
+  constexpr int kLanes = VectorOf<T>::kLanes;
   constexpr int kPiece = 16 / static_cast<int>(sizeof(T));
+#pragma GCC unroll 4
+  for (int i = 0; i < kPiece; ++i) {
+    const T* pieces[kLanes / kPiece];
+#pragma GCC unroll 4
+    for (int g = 0; g < kLanes / kPiece; ++g) pieces[g] = line(i + g * kPiece);
 #pragma GCC unroll 8
-  for (int c = 0; c < VectorOf<T>::kLanes; c += kPiece)
-    TransposePieces<T>(from, at + c, rows + c);
+    for (int c = 0; c < kLanes; c += kPiece)
+      rows[c + i] = LoadPieces(pieces, 1, c);
+  }
+#pragma GCC unroll 8
+  for (int c = 0; c < kLanes; c += kPiece) TransposePieces<T>(rows + c);
 }
 
 template <typename T>
@@ -181,69 +190,59 @@ void StoreRealColumns(const T* from, int64_t n, int64_t count, bool pairs,
   }
 }
 
-// Calls square(lines, k) for squares of numbers k, k + 1, ... of all lines; for
-// the rest of less than kLanes numbers the lines are copies, which
-// done(copies, k, rest) takes.
-template <typename T, typename P, typename Square>
-[[gnu::always_inline]] inline void EachSquare(P* const* lines, int64_t numbers,
-                                              bool back, const Square& square) {
+// A square of kLanes numbers of each of kLanes lines, `from[l] + at`, to rows
+// of numbers: number c of all lines to row(c), for c < count.
+template <typename T, typename Row>
+[[gnu::always_inline]] inline void LoadSquare(const T* const* from, int64_t at,
+                                              int64_t count, const Row& row) {
+  using V = VectorOf<T>;
+  typename V::Type rows[V::kLanes];
+  TransposeSquare<T>(
+      [&](int l) __attribute__((always_inline)) { return from[l] + at; }, rows);
+#pragma GCC unroll 16
+  for (int c = 0; c < V::kLanes; ++c) {
+    if (c < count) V::Store(row(c), rows[c]);
+  }
+}
+
+// Calls load(lines, k, number of the line, count) for squares of `numbers`
+// numbers of each line. Those that are not whole are of copies of lines.
+template <typename T, typename Square>
+[[gnu::always_inline]] inline void EachLoad(const T* const* lines,
+                                            int64_t numbers,
+                                            const Square& load) {
   constexpr int64_t kLanes = VectorOf<T>::kLanes;
   int64_t k = 0;
-  for (; k + kLanes <= numbers; k += kLanes) square(lines, k, k, kLanes);
+  for (; k + kLanes <= numbers; k += kLanes) load(lines, k, k, kLanes);
   if (k == numbers) return;
   alignas(64) T copies[kLanes][kLanes] = {};
-  P* starts[kLanes];
-  const int64_t rest = numbers - k;
+  const T* starts[kLanes];
   for (int64_t l = 0; l < kLanes; ++l) {
-    if (!back) std::memcpy(copies[l], lines[l] + k, rest * sizeof(T));
+    std::memcpy(copies[l], lines[l] + k, (numbers - k) * sizeof(T));
     starts[l] = copies[l];
   }
-  square(starts, 0, k, rest);
-  if constexpr (!std::is_const_v<P>) {
-    for (int64_t l = 0; back && l < kLanes; ++l)
-      std::memcpy(lines[l] + k, copies[l], rest * sizeof(T));
-  }
+  load(starts, 0, k, numbers - k);
 }
 
 template <typename T>
 void LoadLines(const T* const* lines, int64_t n, bool swap, T* to) {
-  using V = VectorOf<T>;
-  constexpr int64_t kLanes = V::kLanes;
-  EachSquare<T>(
-      lines, 2 * n, false,
-      [&](const T* const* from, int64_t at, int64_t k, int64_t rest)
+  constexpr int64_t kLanes = VectorOf<T>::kLanes;
+  EachLoad<T>(
+      lines, 2 * n,
+      [&](const T* const* from, int64_t at, int64_t k, int64_t count)
           __attribute__((always_inline)) {
-            typename V::Type rows[kLanes];
-            TransposeSquare<T>(from, at, rows);
             T* const square = to + k * kLanes;
-#pragma GCC unroll 16
-            for (int l = 0; l < kLanes; ++l) {
-              if (l < rest)
-                V::Store(square + (swap ? l ^ 1 : l) * kLanes, rows[l]);
+            if (swap) {
+              LoadSquare<T>(
+                  from, at, count, [&](int c) __attribute__((always_inline)) {
+                    return square + (c ^ 1) * kLanes;
+                  });
+            } else {
+              LoadSquare<T>(
+                  from, at, count, [&](int c) __attribute__((always_inline)) {
+                    return square + c * kLanes;
+                  });
             }
-          });
-}
-
-template <typename T>
-void StoreLines(const T* from, int64_t n, bool swap, T factor,
-                T* const* lines) {
-  using V = VectorOf<T>;
-  constexpr int64_t kLanes = V::kLanes;
-  EachSquare<T>(
-      lines, 2 * n, true,
-      [&](T* const* to, int64_t at, int64_t k, int64_t rest)
-          __attribute__((always_inline)) {
-            const T* starts[kLanes];
-#pragma GCC unroll 16
-            for (int l = 0; l < kLanes; ++l) {
-              const int64_t row = l < rest ? (swap ? l ^ 1 : l) : 0;
-              starts[l] = from + (k + row) * kLanes;
-            }
-            typename V::Type rows[kLanes];
-            TransposeSquare<T>(starts, 0, rows);
-#pragma GCC unroll 16
-            for (int l = 0; l < kLanes; ++l)
-              V::Store(to[l] + at, rows[l] * factor);
           });
 }
 
@@ -253,41 +252,69 @@ void LoadRealLines(const T* const* lines, int64_t n, bool swap, T* to) {
   constexpr int64_t kLanes = V::kLanes;
   T* const re = to + (swap ? kLanes : 0);
   T* const im = to + (swap ? 0 : kLanes);
-  EachSquare<T>(
-      lines, n, false,
-      [&](const T* const* from, int64_t at, int64_t k, int64_t rest)
+  EachLoad<T>(
+      lines, n,
+      [&](const T* const* from, int64_t at, int64_t k, int64_t count)
           __attribute__((always_inline)) {
-            typename V::Type rows[kLanes];
-            TransposeSquare<T>(from, at, rows);
-#pragma GCC unroll 16
-            for (int l = 0; l < kLanes; ++l) {
-              if (l >= rest) continue;
-              V::Store(re + (k + l) * 2 * kLanes, rows[l]);
-              V::Store(im + (k + l) * 2 * kLanes, typename V::Type{});
-            }
+            LoadSquare<T>(
+                from, at, count, [&](int c) __attribute__((always_inline)) {
+                  return re + (k + c) * 2 * kLanes;
+                });
           });
+  for (int64_t k = 0; k < n; ++k)
+    V::Store(im + k * 2 * kLanes, typename V::Type{});
+}
+
+// The way back of EachLoad and LoadSquare: numbers c of all lines from row(k,
+// c), times `factor`.
+template <typename T, typename Row>
+[[gnu::always_inline]] inline void EachStore(int64_t numbers, T factor,
+                                             T* const* lines, const Row& row) {
+  using V = VectorOf<T>;
+  constexpr int64_t kLanes = V::kLanes;
+  typename V::Type rows[kLanes];
+  int64_t k = 0;
+  for (; k + kLanes <= numbers; k += kLanes) {
+    TransposeSquare<T>(
+        [&](int c) __attribute__((always_inline)) { return row(k, c); }, rows);
+#pragma GCC unroll 16
+    for (int l = 0; l < kLanes; ++l) V::Store(lines[l] + k, rows[l] * factor);
+  }
+  for (int64_t c = 0; k + c < numbers; ++c) {
+    const T* const from = row(k, c);
+    for (int64_t l = 0; l < kLanes; ++l) lines[l][k + c] = from[l] * factor;
+  }
+}
+
+template <typename T>
+void StoreLines(const T* from, int64_t n, bool swap, T factor,
+                T* const* lines) {
+  constexpr int64_t kLanes = VectorOf<T>::kLanes;
+  if (swap) {
+    EachStore<T>(
+        2 * n, factor,
+        lines, [&](int64_t k, int64_t c) __attribute__((always_inline)) {
+          return from + k * kLanes + (c ^ 1) * kLanes;
+        });
+  } else {
+    EachStore<T>(
+        2 * n, factor,
+        lines, [&](int64_t k, int64_t c) __attribute__((always_inline)) {
+          return from + k * kLanes + c * kLanes;
+        });
+  }
 }
 
 template <typename T>
 void StoreRealLines(const T* from, int64_t n, bool swap, T factor,
                     T* const* lines) {
-  using V = VectorOf<T>;
-  constexpr int64_t kLanes = V::kLanes;
+  constexpr int64_t kLanes = VectorOf<T>::kLanes;
   const T* const re = from + (swap ? kLanes : 0);
-  EachSquare<T>(
-      lines, n, true,
-      [&](T* const* to, int64_t at, int64_t k, int64_t rest)
-          __attribute__((always_inline)) {
-            const T* starts[kLanes];
-#pragma GCC unroll 16
-            for (int l = 0; l < kLanes; ++l)
-              starts[l] = re + (k + (l < rest ? l : 0)) * 2 * kLanes;
-            typename V::Type rows[kLanes];
-            TransposeSquare<T>(starts, 0, rows);
-#pragma GCC unroll 16
-            for (int l = 0; l < kLanes; ++l)
-              V::Store(to[l] + at, rows[l] * factor);
-          });
+  EachStore<T>(
+      n, factor,
+      lines, [&](int64_t k, int64_t c) __attribute__((always_inline)) {
+        return re + k * 2 * kLanes + c * 2 * kLanes;
+      });
 }
 
 template <typename T>
@@ -299,7 +326,10 @@ void Transpose(const T* const* starts, int64_t columns, T* to, int64_t row) {
 #pragma GCC unroll 2
     for (int part = 0; part < 2; ++part) {
       typename V::Type rows[kPiece];
-      TransposePieces<T>(starts, c + part * kLanes, rows);
+#pragma GCC unroll 4
+      for (int i = 0; i < kPiece; ++i)
+        rows[i] = LoadPieces(starts + i, kPiece, c + part * kLanes);
+      TransposePieces<T>(rows);
 #pragma GCC unroll 4
       for (int i = 0; i < kPiece; ++i)
         V::Store(to + (c + i) * row + part * kLanes, rows[i]);

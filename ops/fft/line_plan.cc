@@ -85,6 +85,13 @@ T* Scratch<T>::Get(int64_t numbers) {
 }
 
 template <typename T>
+void Scratch<T>::Trim(int64_t bytes) {
+  if (size_ * static_cast<int64_t>(sizeof(T)) <= bytes) return;
+  data_.reset();
+  size_ = 0;
+}
+
+template <typename T>
 Split BestSplit(int64_t n) {
   Split best{0, 0, std::numeric_limits<double>::max()};
   if (!HasColumnPlan(n)) return best;

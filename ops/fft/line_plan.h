@@ -22,7 +22,8 @@ template <typename T>
 class Scratch {
  public:
   T* Get(int64_t numbers);
-  int64_t bytes() const { return size_ * static_cast<int64_t>(sizeof(T)); }
+  // Gives memory back if it is more than so many bytes.
+  void Trim(int64_t bytes);
 
  private:
   struct Free {

@@ -153,10 +153,13 @@ void LineTransform<T>::AlongLines(const Plan& plan, const C* const* in,
                                   T factor) {
   if (!plan.bluestein.has_value()) {
     plan.two_step->Run(in, out, count, forward, factor, scratch_);
+    scratch_.Trim(kMostKept);
     return;
   }
   for (int64_t l = 0; l < count; ++l)
     plan.bluestein->Run(in[l], out[l], forward, factor, line_, convolution_);
+  line_.Trim(kMostKept);
+  convolution_.Trim(kMostKept);
 }
 
 template <typename T>

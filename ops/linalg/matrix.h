@@ -1,7 +1,6 @@
 // Matrices of the decompositions: Eigen's, and views of dense row-major memory.
-// A decomposition takes long to compile for a type, so narrow types go through
-// wide ones: complex64 through complex128 everywhere, float32 through float64
-// in what takes longest. Heavy: for the sources of the decompositions only.
+// A decomposition of Eigen takes long to compile for a type, so complex64 goes
+// through complex128 there. Heavy: for the sources of the decompositions only.
 #ifndef PROA_OPS_LINALG_MATRIX_H_
 #define PROA_OPS_LINALG_MATRIX_H_
 

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <type_traits>
 #include <vector>
 
 #include "ops/linalg/factor_loops.h"
-#include "ops/linalg/matrix.h"
 #include "ops/linalg/orthogonal.h"
-
-#include "Eigen/QR"
 
 namespace proa::inline v0::ops::dense {
 namespace {
@@ -48,15 +44,18 @@ double ConditionOf(const FactorLoops<T>& loops, const T* r, int64_t row,
 }
 
 // With U^T U = tall^T tall, of tall [l, k], the pseudoinverse is U^-1 U^-T
-// tall^T. `turned` [k, l] is tall^T and becomes that.
+// tall^T. `turned` [k, l] is tall^T and becomes that. `condition` gets about
+// that of the matrix, or what it has at least.
 bool ByGram(const std::vector<double>& tall, int64_t l, int64_t k, double rcond,
-            std::vector<double>* turned) {
+            std::vector<double>* turned, double* condition) {
   const FactorLoops<double>& loops = FindFactorLoops<double>();
   std::vector<double> u(k * k);
   loops.gram(tall.data(), l, k, u.data());
+  // The square of the condition is near what double can tell from infinity.
+  *condition = 1e7;
   if (loops.cholesky(u.data(), k) >= 0) return false;
-  if (!IsFullRank(ConditionOf(loops, u.data(), k, k), kMostOfGram, rcond))
-    return false;
+  *condition = std::min(*condition, ConditionOf(loops, u.data(), k, k));
+  if (!IsFullRank(*condition, kMostOfGram, rcond)) return false;
   loops.solve({u.data(), 1, k, false, false}, k, turned->data(), l);
   loops.solve({u.data(), k, 1, true, false}, k, turned->data(), l);
   return true;
@@ -83,10 +82,14 @@ bool OfReal(const T* a, int64_t m, int64_t n, double rcond, T* out) {
   std::vector<double> tall(a, a + m * n), turned(m * n);
   loops.transpose(tall.data(), m, n, turned.data());
   if (!is_tall) tall.swap(turned);
-  const bool found =
-      (std::is_same_v<T, float> && ByGram(tall, l, k, rcond, &turned)) ||
-      ByFactor(tall, l, k, rcond, &turned);
-  if (!found) return false;
+  bool found = false;
+  if constexpr (std::is_same_v<T, float>) {
+    double condition = 0;
+    found = ByGram(tall, l, k, rcond, &turned, &condition);
+    // By a factor it would not be less.
+    if (!found && condition * rcond >= 1) return false;
+  }
+  if (!found && !ByFactor(tall, l, k, rcond, &turned)) return false;
   if (!is_tall) {
     loops.transpose(turned.data(), k, l, tall.data());
     turned.swap(tall);
@@ -118,50 +121,12 @@ bool SolutionOf(const T* a, const T* b, int64_t m, int64_t n, int64_t k,
   return true;
 }
 
-// Not inlined, since it takes long to compile.
-[[gnu::noinline]] bool OfTall(const Matrix<std::complex<double>>& tall,
-                              double rcond,
-                              Matrix<std::complex<double>>* turned) {
-  using W = std::complex<double>;
-  const int64_t k = tall.cols();
-  const Eigen::HouseholderQR<Matrix<W>> qr(tall);
-  const auto r =
-      qr.matrixQR().topRows(k).template triangularView<Eigen::Upper>();
-  const Matrix<W> inverse = r.solve(Matrix<W>::Identity(k, k));
-  const double condition = r.toDenseMatrix().norm() * inverse.norm();
-  if (!IsFullRank(condition, kMostOfFactor, rcond)) return false;
-  Matrix<W> q = Matrix<W>::Identity(tall.rows(), k);
-  q.applyOnTheLeft(qr.householderQ());
-  *turned = q.adjoint();
-  r.solveInPlace(*turned);
-  return true;
-}
-
-template <typename T>
-bool OfComplex(const T* a, int64_t m, int64_t n, double rcond, T* out) {
-  using W = std::complex<double>;
-  const Matrix<W> from = Read<W>(a, m, n);
-  Matrix<W> result;
-  if (m >= n) {
-    if (!OfTall(from, rcond, &result)) return false;
-  } else {
-    if (!OfTall(from.adjoint(), rcond, &result)) return false;
-    result = result.adjoint().eval();
-  }
-  Write(result, out);
-  return true;
-}
-
 }  // namespace
 
 template <typename T>
 bool FullRankPseudoInverse(const T* a, int64_t m, int64_t n, double rcond,
                            T* out) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return OfReal(a, m, n, rcond, out);
-  } else {
-    return OfComplex(a, m, n, rcond, out);
-  }
+  return OfReal(a, m, n, rcond, out);
 }
 
 template <typename T>
@@ -183,8 +148,6 @@ template bool FullRankSolution(const double*, const double*, int64_t, int64_t,
   template bool FullRankPseudoInverse(const T*, int64_t, int64_t, double, T*);
 PROA_INSTANTIATE(float)
 PROA_INSTANTIATE(double)
-PROA_INSTANTIATE(std::complex<float>)
-PROA_INSTANTIATE(std::complex<double>)
 #undef PROA_INSTANTIATE
 
 }  // namespace proa::inline v0::ops::dense

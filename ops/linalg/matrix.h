@@ -31,11 +31,6 @@ using Real = typename Eigen::NumTraits<T>::Real;
 template <typename T>
 using Work = std::conditional_t<std::is_same_v<T, std::complex<float>>,
                                 std::complex<double>, T>;
-// And float32 as well.
-template <typename T>
-using Wide = std::conditional_t<Eigen::NumTraits<T>::IsComplex,
-                                std::complex<double>, double>;
-
 // [rows, columns] dense numbers as a matrix of another type, and back.
 template <typename W, typename T>
 Matrix<W> Read(const T* a, int64_t rows, int64_t columns) {

@@ -27,7 +27,7 @@ bool FullRankLeastSquares(const T* a, const T* b, int64_t m, int64_t n,
 // The pseudoinverse [n, m] of a [m, n] that is clearly of full rank: all of its
 // singular values are above rcond times the largest, and the least is not near
 // 0. False, and nothing of meaning in `out`, where that cannot be said, as of
-// NaN.
+// NaN. T is float or double.
 template <typename T>
 bool FullRankPseudoInverse(const T* a, int64_t m, int64_t n, double rcond,
                            T* out);

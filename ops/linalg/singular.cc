@@ -123,7 +123,9 @@ bool Svd(const T* a, int64_t m, int64_t n, bool full, T* u, RealOf<T>* s,
 
 template <typename T>
 bool PseudoInverse(const T* a, int64_t m, int64_t n, double rcond, T* out) {
-  if (FullRankPseudoInverse(a, m, n, rcond, out)) return true;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (FullRankPseudoInverse(a, m, n, rcond, out)) return true;
+  }
   if (!ConstRows<T>(a, m, n).allFinite()) {
     WriteNaN(m * n, out);
     return true;

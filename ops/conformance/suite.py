@@ -392,7 +392,7 @@ def check_errors(proa, op: model.Op) -> None:
 
 def check_none(proa, op: model.Op) -> None:
     """None where a tensor belongs is a TypeError that names the parameter."""
-    sample = samples_lib.parse(op.samples[0], op.dtypes[-1:])[0]
+    sample = samples_lib.parse((op.samples or [e.args for e in op.errors])[0], op.dtypes[-1:])[0]
     for p in op.params:
         if p.is_tensor and not p.optional:
             values = dict(Case(proa, op, sample).values)

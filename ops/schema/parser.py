@@ -244,8 +244,8 @@ class _OpParser:
     def _samples(self, mutates) -> tuple[str, ...]:
         samples = self._entry.get("samples")
         if samples == "none" and self._entry.get("errors"):
-            return ()
-        if not samples and not mutates:
+            return ()  # one process cannot call it
+        if samples == "none" or not (samples or mutates):
             self._fail(f"{self._name}: key `samples` is missing")
         return tuple(str(s) for s in samples or ())
 

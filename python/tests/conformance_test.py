@@ -40,6 +40,8 @@ def _ids(op):
 
 @pytest.mark.parametrize("op", _OPS.values(), ids=_ids)
 def test_has_a_reference(op):
+    if not op.samples and op.errors:
+        return  # one process cannot call it
     assert references.of(op, "reference") or references.of(op, "check") or op.mutates, (
         f"{op.location}: no reference_{op.name} or check_{op.name} in {op.stem}_samples.py"
     )

@@ -61,7 +61,10 @@ class ExponentialMovingAverage:
                     self._power = _C.ops.full([], 1.0, _C.float64)
                     self._averages = {p.name: _C.ops.full_like(p, 0.0) for p in self._parameters}
                 # They go with the program into files, under names that all workers have.
-                kept = {"ema_power": self._power, **{f"{name}.ema": average for name, average in self._averages.items()}}
+                kept = {
+                    "ema_power": self._power,
+                    **{f"{name}.ema": average for name, average in self._averages.items()},
+                }
                 for name, tensor in kept.items():
                     tensor.name, tensor.persistable = unique_name.generate(self._name + name), True
             decay = self._decay_now()

@@ -4,8 +4,8 @@ never memory beyond the class of the file's size, nothing executed, no file outs
     python python/tests/damaged_files_test.py --mutants 1000000 [--readers "npz|cifar"]    # longer; --each: of each reader
     python python/tests/damaged_files_test.py --each 1000000 --record FILE    # goes on where it was ended, cheap ones first
 
-READERS (file_readers.py) are all of them: test_every_module_that_opens_files finds who is missing. What a program in a changed
-file computes is the matter of fuzz/programs.py; pickle_reader_test.py also says what each pickle must become.
+READERS (file_readers.py) are all of them: test_every_module_that_opens_files finds who is missing. What a program in a
+changed file computes is the matter of fuzz/programs.py; pickle_reader_test.py also says what each pickle must become.
 """
 
 import argparse

@@ -111,6 +111,7 @@ def same(x, y):
 
 
 def assign(tensor, value):
+    """Writes a value of a state into a tensor of its shape; ValueError for another shape."""
     if list(value.shape) != list(tensor.shape):
         raise _C.located(
             ValueError(

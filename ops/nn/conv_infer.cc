@@ -21,6 +21,13 @@ void RequireResidual(const char* op, const Tensor& residual, const Shape& out) {
   PROA_REQUIRE(!residual.defined() || ShapesFit(residual.shape(), out), op,
                ": residual must be ", ToString(out), "; it is ",
                Describe(residual));
+  // Of a size that is open another may be repeated to it, as an embedding of
+  // positions [1, C, H, W] is: then it is an addition, and no residual.
+  for (int i = 0; residual.defined() && i < out.rank(); ++i) {
+    PROA_REQUIRE(!IsUnknown(out[i]) || IsUnknown(residual.size(i)), op,
+                 ": residual must be known to be ", ToString(out), "; it is ",
+                 Describe(residual));
+  }
   RequireReal(op, "residual", residual);
 }
 

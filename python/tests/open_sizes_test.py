@@ -356,3 +356,19 @@ def test_differences_of_sizes_are_numbers():
     found = []
     paddle.jit.to_static(sizes, input_spec=[paddle.static.InputSpec([None])]).concrete_program  # noqa: B018
     assert found == [2, 1, 3, 0, 0] and all(type(n) is int for n in found)
+
+
+@pytest.mark.parametrize(("dims", "added"), [([None, 3, 8, 8], [1, 4, 8, 8]), ([None, 3, None, None], [1, 4, 1, 1])])
+def test_what_is_repeated_to_a_convolution_in_a_predictor(dims, added, tmp_path):
+    """Of open sizes the sum was taken for a residual of the convolution, which runs of other sizes refused."""
+    conv, place = paddle.nn.Conv2D(3, 4, 3, padding=1), paddle.rand(added)
+    function = paddle.jit.to_static(lambda x: paddle.nn.functional.relu(conv(x) + place) + (conv(x) + place))
+    prefix = str(tmp_path / "model")
+    paddle.jit.save(function, prefix, input_spec=[paddle.static.InputSpec(dims, "float32", "x")])
+    predictor = paddle.inference.create_predictor(paddle.inference.Config(prefix))
+    for batch in (1, 3):
+        x = np.random.default_rng(0).standard_normal((batch, 3, 8, 8)).astype("float32")
+        predictor.get_input_handle("x").copy_from_cpu(x)
+        predictor.run()
+        got = predictor.get_output_handle(predictor.get_output_names()[0]).copy_to_cpu()
+        np.testing.assert_allclose(got, function(paddle.to_tensor(x)).numpy(), 1e-5, 1e-5)

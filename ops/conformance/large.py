@@ -27,7 +27,7 @@ _LONG = 1 << 12  # elements of a row: kernels have an inner loop then
 _GIB = 1 << 30
 
 
-def _specs_of(case):
+def _tensors_of(case):
     return [n for n, v in case.values.items() if _is_tensor(v)]
 
 
@@ -60,7 +60,9 @@ def _same(a, b):
 
 
 def _near(a, b):
-    return a.shape == b.shape and np.allclose(a.astype("complex128"), b.astype("complex128"), rtol=2e-2, atol=1e-2, equal_nan=True)
+    return a.shape == b.shape and np.allclose(
+        a.astype("complex128"), b.astype("complex128"), rtol=2e-2, atol=1e-2, equal_nan=True
+    )
 
 
 class Way:
@@ -69,7 +71,7 @@ class Way:
     def __init__(self, case, names, front, one, batched):
         self.case, self.names, self.front, self.one, self.batched = case, names, front, one, batched
 
-    def rows(self, proa):
+    def rows(self):
         largest = max(
             [int(np.prod(self.case.values[n].shape[0 if self.front else 1 :])) for n in self.names]
             + [int(np.prod(self.one[i].shape[1:])) for i in self.batched]
@@ -77,17 +79,15 @@ class Way:
         return 0 if largest == 0 else _MORE // largest + 1
 
     def bytes(self, n):
-        return sum(n * int(np.prod(r.shape[1:])) * _bytes(r) for r in self.one)
-
-
-def _bytes(r):
-    return {"bool": 1, "uint8": 1, "int8": 1, "float16": 2, "bfloat16": 2, "int16": 2, "float32": 4, "int32": 4, "complex128": 16}.get(r.dtype.name, 8)
+        return sum(n * int(np.prod(r.shape[1:])) * r.element_size() for r in self.one)
 
 
 def way_of(proa, op, case):
     """A way in which three rows give what one gives, three times; or None."""
-    names = _specs_of(case)
-    subsets = [names, names[:1]] + [list(s) for k in range(len(names) - 1, 0, -1) for s in itertools.combinations(names, k)]
+    names = _tensors_of(case)
+    subsets = [names, names[:1]] + [
+        list(s) for k in range(len(names) - 1, 0, -1) for s in itertools.combinations(names, k)
+    ]
     for front, subset in itertools.product((True, False), subsets[:12]):
         if not subset:
             continue
@@ -121,7 +121,7 @@ def check(proa, op, memory):
             continue
         if way is None:
             continue
-        n = way.rows(proa)
+        n = way.rows()
         if not n:
             continue
         if way.bytes(n) > memory * _GIB:
@@ -130,13 +130,17 @@ def check(proa, op, memory):
         start = time.monotonic()
         results = _call(proa, op, _rows(proa, way.case, way.names, way.front, n))
         for i in way.batched:
-            _check_rows(results[i], suite.to_numpy(way.one[i]), n, f"{op.name}({sample.text})[{i}], {n} rows of {way.names}")
+            _check_rows(
+                results[i], suite.to_numpy(way.one[i]), n, f"{op.name}({sample.text})[{i}], {n} rows of {way.names}"
+            )
         return f"ok {time.monotonic() - start:.1f} s {sample.text}, {n} rows of {way.names}"
     return f"not checked: {why}"
 
 
 def _size(name):
-    return {None: 9, "bool": 1, "uint8": 1, "int8": 1, "bfloat16": 2, "float16": 3, "int16": 4, "float32": 5}.get(name, 8)
+    return {None: 9, "bool": 1, "uint8": 1, "int8": 1, "bfloat16": 2, "float16": 3, "int16": 4, "float32": 5}.get(
+        name, 8
+    )
 
 
 def _check_rows(result, one, n, where):
@@ -144,14 +148,21 @@ def _check_rows(result, one, n, where):
     assert list(result.shape) == [n, *one.shape[1:]], f"{where}: shape {result.shape}"
     window = max(1, _WINDOW // max(1, one.size))
     middles = [(1 << k) // max(1, one.size) for k in range(20, 34)]
-    firsts = {0, n - window, *(m - window // 2 for m in middles), *map(int, np.random.default_rng(n).integers(0, n, 30))}
+    firsts = {
+        0,
+        n - window,
+        *(m - window // 2 for m in middles),
+        *map(int, np.random.default_rng(n).integers(0, n, 30)),
+    }
     for first in sorted(max(0, min(f, n - window)) for f in firsts):
         part = suite.to_numpy(result[first : min(n, first + window)])
         row = np.broadcast_to(one, part.shape)
         if _same(part, row) or _near(part, row):
             continue
         bad = np.argwhere(~np.isclose(part.astype("complex128"), row, rtol=2e-2, atol=1e-2, equal_nan=True))[0]
-        raise AssertionError(f"{where}: at {[first + int(bad[0]), *map(int, bad[1:])]} {part[tuple(bad)]}, not {one[(0, *bad[1:])]}")
+        raise AssertionError(
+            f"{where}: at {[first + int(bad[0]), *map(int, bad[1:])]} {part[tuple(bad)]}, not {one[(0, *bad[1:])]}"
+        )
 
 
 def _child(name, memory):

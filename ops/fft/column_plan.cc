@@ -66,6 +66,9 @@ class Ways {
   std::map<int64_t, Way> ways_;
 };
 
+// Looked up many times when a length is chosen; few enough to be kept.
+thread_local Ways near_ways(0), far_ways(kFarRows);
+
 bool IsLarge(int64_t radix) { return radix > kLargestPrime; }
 
 template <typename T>
@@ -123,9 +126,7 @@ bool HasColumnPlan(int64_t n) {
 }
 
 double CostOf(int64_t n, int64_t row_bytes, std::vector<int64_t>* radices) {
-  // Looked up many times when a length is chosen; few enough to be kept.
-  static thread_local Ways near(0), far(kFarRows);
-  Ways& ways = 2 * n * row_bytes <= kNearBytes ? near : far;
+  Ways& ways = 2 * n * row_bytes <= kNearBytes ? near_ways : far_ways;
   const double cost = ways.Of(n).cost;
   for (int64_t rest = n; radices != nullptr && rest > 1;) {
     radices->push_back(ways.Of(rest).radix);

@@ -138,7 +138,9 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
     const ConvData data{x, weight, bias, y, scale};
     if (RunOneDnn(g, wanted, data)) return;
   }
-  if (scale.defined()) {
+  // A weight of 16 bits is multiplied when it is wide: it is rounded once.
+  const bool low = dtype != DType::kFloat32 && dtype != DType::kFloat64;
+  if (scale.defined() && !low) {
     return Convolve(g, wanted, x, Scaled(weight, scale), bias_in, y);
   }
   if (dtype == DType::kFloat64) {
@@ -154,7 +156,7 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
   };
   const Tensor wide_x = widen(x), wide_weight = widen(weight),
                wide_y = widen(y);
-  Convolve(g, wanted, wide_x, wide_weight, bias_in, wide_y);
+  Convolve(g, wanted, wide_x, wide_weight, bias_in, wide_y, scale);
   const Tensor& wide = Result(wanted, wide_x, wide_weight, wide_y);
   if (!wide.is_same(result)) FloatCopyInto(wide, result);
 }

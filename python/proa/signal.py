@@ -5,6 +5,7 @@ from proa._generated.signal import *  # noqa: F403
 from proa._generated.signal import frame, overlap_add
 from proa.framework.attributes import known_number as _known_number
 from proa.framework.names import missing as _missing
+from proa.framework.requirements import require_sizes as _require_sizes
 
 __all__ = ["istft", "stft"]
 
@@ -145,10 +146,10 @@ def istft(x, n_fft, hop_length=None, win_length=None, window=None, center=True, 
         raise _C.located(ValueError(f"istft: length must be a positive int; it is {length!r}"))
     one = len(x.shape) == 2
     x = x.unsqueeze(0) if one else x
-    frequencies = x.shape[1]
     wanted = n_fft // 2 + 1 if onesided else n_fft
-    if type(frequencies) is int and frequencies != wanted:
-        raise _C.located(ValueError(f"istft: x must have {wanted} frequencies by n_fft {n_fft}; it is {list(x.shape)}"))
+    x = _require_sizes(
+        x, [x.shape[1]], [wanted], f"istft: x must have {wanted} frequencies by n_fft {n_fft}; it is {{}}", x
+    )
     normalization = "by_sqrt_n" if normalized else "by_n"
     if return_complex:
         pieces = _C.ops.fft_c2c(x, [1], normalization, False)

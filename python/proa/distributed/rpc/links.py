@@ -50,13 +50,13 @@ class Link:
         connection.sendall(_MAGIC + own)
         began = self._exactly(len(_MAGIC) + _NONCE)
         if began[: len(_MAGIC)] != _MAGIC:
-            raise Stranger("it is no worker of a job")
+            raise _C.located(Stranger("it is no worker of a job"))
         nonces = own + began[len(_MAGIC) :] if caller else began[len(_MAGIC) :] + own
         sides = (b"caller", b"called") if caller else (b"called", b"caller")
         keys = [hmac.digest(key, side + nonces, hashlib.sha256) for side in sides]
         connection.sendall(hmac.digest(keys[0], b"hello", hashlib.sha256))
         if not hmac.compare_digest(self._exactly(_MAC), hmac.digest(keys[1], b"hello", hashlib.sha256)):
-            raise Stranger("it does not know the job's secret (PROA_JOB_SECRET)")
+            raise _C.located(Stranger("it does not know the job's secret (PROA_JOB_SECRET)"))
         connection.settimeout(None)
         self._out, self._in = keys
         self._sent = self._read = 0
@@ -67,7 +67,7 @@ class Link:
         while len(found) < size:
             piece = self._socket.recv(min(size - len(found), _PIECE))
             if not piece:
-                raise ConnectionError("it closed the connection")
+                raise _C.located(ConnectionError("it closed the connection"))
             found += piece
         return bytes(found)
 
@@ -98,13 +98,13 @@ class Link:
         self._limit(until)
         head = self._exactly(_HEAD.size)
         if not hmac.compare_digest(self._exactly(_MAC), self._mac(self._in, self._read, head, b"")):
-            raise Stranger("it sent a frame without proof of the job's secret")
+            raise _C.located(Stranger("it sent a frame without proof of the job's secret"))
         magic, size = _HEAD.unpack(head)
         if magic != _MAGIC or size > _MOST:
-            raise Stranger(f"it announces a frame of {size} bytes; at most {_MOST} are read")
+            raise _C.located(Stranger(f"it announces a frame of {size} bytes; at most {_MOST} are read"))
         data = self._exactly(size)
         if not hmac.compare_digest(self._exactly(_MAC), self._mac(self._in, self._read, head, data)):
-            raise Stranger("it sent a frame that was changed on the way")
+            raise _C.located(Stranger("it sent a frame that was changed on the way"))
         self._read += 1
         self._socket.settimeout(None)
         return data
@@ -112,7 +112,7 @@ class Link:
     def _limit(self, until):
         left = None if until is None else until - time.monotonic()
         if left is not None and left <= 0:
-            raise TimeoutError("timed out")
+            raise _C.located(TimeoutError("timed out"))
         self._socket.settimeout(left)
 
     def close(self):
@@ -172,10 +172,10 @@ def _kept(path):
         with open(path, "rb") as file:
             about = os.fstat(file.fileno())
             if about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077 or not stat.S_ISREG(about.st_mode):
-                raise OSError("others can read or write it")
+                raise _C.located(OSError("others can read or write it"))
             secret = file.read(32)
             if len(secret) != 32:
-                raise OSError("it is cut off")
+                raise _C.located(OSError("it is cut off"))
             return secret
     except OSError as error:
         raise _C.located(

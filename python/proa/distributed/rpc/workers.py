@@ -133,7 +133,7 @@ class _Room:
             connection.close()
             raise
         if not self._note(link):
-            raise ConnectionError("this worker has left the job")
+            raise _C.located(ConnectionError("this worker has left the job"))
         return link
 
     def _note(self, link):
@@ -346,11 +346,11 @@ def rpc_async(to, fn, args=None, kwargs=None, timeout=_DEFAULT):
         try:
             good, value = pickle.loads(room.call(worker, data, until))
         except TimeoutError:
-            raise TimeoutError(f"{text}: no answer within {timeout} s") from None
+            raise _C.located(TimeoutError(f"{text}: no answer within {timeout} s")) from None
         except Stranger as error:
-            raise ConnectionError(f"{text}: {error}") from None
+            raise _C.located(ConnectionError(f"{text}: {error}")) from None
         except OSError as error:
-            raise ConnectionError(f"{text}: worker {worker.rank} is gone ({error})") from None
+            raise _C.located(ConnectionError(f"{text}: worker {worker.rank} is gone ({error})")) from None
         if good:
             return value
         error, trace = value

@@ -4,6 +4,7 @@ from proa import _C
 from proa.framework.attributes import an_int, is_late, known, known_int, real, reals
 from proa.framework.grad_mode import no_grad
 from proa.framework.names import borrow as _borrow
+from proa.framework.requirements import require_sizes
 from proa.nn.functional.shapes import plain_ints
 from proa.tensor.attribute import optional_tensor
 from proa.tensor.precision import narrowed, widened
@@ -130,17 +131,14 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=
     if not isinstance(shape, (int, list, tuple)):
         raise _C.located(TypeError(f"layer_norm: normalized_shape must be an int or a list of int, not {shape!r}"))
     shape = [shape] if isinstance(shape, int) else list(shape)
-    n = len(shape)
-    last = x.shape[-n:]
-    is_open = is_late(last)
-    fits = n != 0 and len(last) == n and all(is_late(size) or size == want for size, want in zip(last, shape))
-    if not fits:
-        raise _C.located(
-            ValueError(
-                f"layer_norm: the last dims of x must be normalized_shape, {shape}; x is {list(x.shape)} {x.dtype.name}"
-            )
-        )
-    if is_open:  # checked when the program runs
+    n, last = len(shape), list(x.shape[-len(shape) :])
+    late = is_late(last)
+    if late or last != shape or n == 0:
+        message = f"layer_norm: the last dims of x must be normalized_shape, {shape}; x is {{}} {x.dtype.name}"
+        if n == 0 or len(last) != n:
+            raise _C.located(ValueError(message.format(list(x.shape))))
+        x = require_sizes(x, last, shape, message, x)
+    if late:  # they are known from here on
         x = _C.ops.reshape(x, [*x.shape[:-n], *shape])
     return _C.ops.layer_norm(x, weight, bias, len(x.shape) - n, epsilon)
 

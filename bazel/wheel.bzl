@@ -12,7 +12,7 @@
 takes the Python sources and the data (extensions, .pyi, py.typed) of `packages`, and
 of what they depend on in this repository. auditwheel then copies the shared libraries
 of the system into the wheel under names of their own, so that they cannot clash with
-another package's copy.
+another package's copy, and with their licences.
 """
 
 load("@local_python//:info.bzl", "PY_VERSION")
@@ -86,13 +86,14 @@ def _repaired_impl(ctx):
         inputs = [raw],
         outputs = [out],
         executable = ctx.executable._tool,
-        arguments = [raw.path, out.path, ctx.attr.platform],
+        arguments = [raw.path, out.path, ctx.attr.platform] + ctx.attr.linked,
     )
     return [DefaultInfo(files = depset([out]), runfiles = ctx.runfiles(files = [out]))]
 
 _repaired_wheel = rule(
     implementation = _repaired_impl,
     attrs = {
+        "linked": attr.string_list(doc = "Debian packages whose code is part of the extensions."),
         # glibc of Debian 12; older systems have other Abseil and protobuf anyway.
         "platform": attr.string(default = "manylinux_2_36_x86_64"),
         "raw": attr.label(
@@ -107,11 +108,13 @@ _repaired_wheel = rule(
     },
 )
 
-def wheel(name, visibility = ["//visibility:public"], **kwargs):
+def wheel(name, linked = [], visibility = ["//visibility:public"], **kwargs):
     """The finished wheel :name, and :name_raw without the system's libraries.
 
     Args:
       name: the label.
+      linked: Debian packages of headers and archives that the extensions hold; their
+        licences go into the wheel, as those of the bundled libraries do.
       visibility: of both.
       **kwargs: distribution, version, packages, strip, requires, scripts, readme.
     """
@@ -122,6 +125,7 @@ def wheel(name, visibility = ["//visibility:public"], **kwargs):
     )
     _repaired_wheel(
         name = name,
+        linked = linked,
         raw = ":%s_raw" % name,
         visibility = visibility,
     )

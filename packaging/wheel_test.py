@@ -5,6 +5,7 @@ It is installed into an environment that has NumPy and nothing else.
 
 import base64
 import io
+import json
 import pathlib
 import subprocess
 import venv
@@ -66,6 +67,16 @@ def test_brings_type_stubs(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert "proa/py.typed" in names
     assert "proa/_C.pyi" in names
+
+
+def test_brings_the_licences_of_what_it_holds(wheel):
+    archive = zipfile.ZipFile(wheel)
+    (info,) = {n.split("/")[0] for n in archive.namelist() if ".dist-info/" in n}
+    parts = json.loads(archive.read(f"{info}/sboms/auditwheel.cdx.json"))["components"]
+    packages = {p["name"] for p in parts if p["purl"].startswith("pkg:deb/")} | {"liblapack-dev", "libeigen3-dev"}
+    assert len(packages) > 10
+    for package in packages:
+        assert b"opyright" in archive.read(f"{info}/licenses/{package}.txt"), package
 
 
 def test_brings_its_libraries(environment):

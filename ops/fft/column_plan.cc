@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <numbers>
 
 namespace proa::inline v0::ops::fft {
@@ -66,8 +67,21 @@ class Ways {
   std::map<int64_t, Way> ways_;
 };
 
-// Looked up many times when a length is chosen; few enough to be kept.
-thread_local Ways near_ways(0), far_ways(kFarRows);
+// Looked up many times when a length is chosen; few enough to be kept. By a
+// pointer: a thread's own memory is scarce where libraries are loaded late.
+struct KnownWays {
+  Ways near{0}, far{kFarRows};
+
+  static KnownWays& OfThread() {
+    if (of_thread == nullptr) of_thread = std::make_unique<KnownWays>();
+    return *of_thread;
+  }
+
+ private:
+  static thread_local std::unique_ptr<KnownWays> of_thread;
+};
+
+thread_local std::unique_ptr<KnownWays> KnownWays::of_thread;
 
 bool IsLarge(int64_t radix) { return radix > kLargestPrime; }
 
@@ -126,7 +140,8 @@ bool HasColumnPlan(int64_t n) {
 }
 
 double CostOf(int64_t n, int64_t row_bytes, std::vector<int64_t>* radices) {
-  Ways& ways = 2 * n * row_bytes <= kNearBytes ? near_ways : far_ways;
+  KnownWays& known = KnownWays::OfThread();
+  Ways& ways = 2 * n * row_bytes <= kNearBytes ? known.near : known.far;
   const double cost = ways.Of(n).cost;
   for (int64_t rest = n; radices != nullptr && rest > 1;) {
     radices->push_back(ways.Of(rest).radix);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "tensor/error.h"
 
@@ -50,8 +51,11 @@ Starts<N> StartsOf(const LineBlock<E>& block, int64_t lanes, N* unused) {
 
 template <typename T>
 LineTransform<T>& LineTransform<T>::OfThread() {
-  static thread_local LineTransform transform;
-  return transform;
+  // By a pointer: a thread's own memory is scarce where libraries are loaded
+  // late.
+  static thread_local std::unique_ptr<LineTransform> transform;
+  if (transform == nullptr) transform = std::make_unique<LineTransform>();
+  return *transform;
 }
 
 template <typename T>

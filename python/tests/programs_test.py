@@ -389,6 +389,7 @@ OPEN = {
     "kl_div": lambda x: F.kl_div(x, x + 1, "batchmean"),
     "diff": lambda x: paddle.diff(x, axis=0),
     "gcd": lambda x: paddle.gcd((x * 9).astype("int32"), paddle.to_tensor(6, "int32")),
+    "slice": lambda x: x[: x.shape[0] - 1].sum() + x[x.shape[0] - 1 :],
     "fresh shape": lambda x: paddle.full([x.shape[0], 2], 3.0).sum() + x,
 }
 
@@ -407,7 +408,6 @@ REFUSED = {
     "float": lambda x: x * float(x.shape[0]),
     "comparison": lambda x: x if x.shape[0] == 1 else -x,
     "max": lambda x: x / max(x.shape[0], 1),
-    "slice": lambda x: x[: x.shape[0] - 1],
 }
 
 

@@ -70,7 +70,7 @@ class Exporter:
         for_test (bool): the program as it runs in a test.
     """
 
-    passes = _PASSES
+    passes: tuple[str, ...] = _PASSES
 
     def __init__(self, program, outputs, graph, value, cannot, for_test):
         copy = program.clone(for_test)

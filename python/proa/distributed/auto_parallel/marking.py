@@ -26,7 +26,7 @@ class Division:
     def __eq__(self, other):
         return isinstance(other, Division) and all(getattr(self, n) == getattr(other, n) for n in self.__slots__)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         return f"Division({self.process_mesh}, {self.dims_mapping})"

@@ -42,7 +42,7 @@ class PassBase:
         1
     """
 
-    name = None
+    name: str | None = None
 
     def __init__(self):
         self._attrs = {}

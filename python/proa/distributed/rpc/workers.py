@@ -353,10 +353,10 @@ def rpc_async(to, fn, args=None, kwargs=None, timeout=_DEFAULT):
             raise _C.located(ConnectionError(f"{text}: worker {worker.rank} is gone ({error})")) from None
         if good:
             return value
-        error, trace = value
-        if hasattr(error, "add_note"):
-            error.add_note(f"raised by {text}, there:\n{trace}")
-        raise error
+        raised, trace = value
+        if hasattr(raised, "add_note"):
+            raised.add_note(f"raised by {text}, there:\n{trace}")
+        raise raised
 
     return _Future(room.calls.submit(call), text)
 

@@ -16,7 +16,6 @@ _LATER = {
     r"Eigen::internal::manage_caching_sizes": "of an instruction set that is not the machine's; counted below",
     r"pybind11::": "made under the lock of the interpreter, which the forking thread holds",
     r"proa::v0::python::|KeepMallocBlocks": "made under the lock of the interpreter, which the forking thread holds",
-    r"BlockPool<.*::reaper|OfThread\(\)|ThisThread\(\)|cache_of_thread|NoteOp\(.*::slot": "of one thread",
     r"GiveThisThreadASignalStack": "of the main thread, as it asks for reports of crashes",
     r"proa::v0::distributed::|CollectiveTurn": "no op of one process uses it",
     r"jit::reference::": "reading files of the reference",

@@ -489,13 +489,29 @@ void ZeroBytes(void* dst, int64_t bytes) {
 
 void Zero(const Tensor& t) { ZeroBytes(t.raw_data(), t.bytes()); }
 
+namespace {
+
+// Copies of a block that stays in the cache: memcpy is there for each kind of
+// CPU, std::fill is compiled for the least.
+template <typename T>
+void FillRun(T* to, int64_t n, T value) {
+  const int64_t block = std::min<int64_t>(n, 4096 / sizeof(T));
+  std::fill_n(to, block, value);
+  for (int64_t done = block; done < n; done += block) {
+    std::memcpy(to + done, to,
+                static_cast<size_t>(std::min(block, n - done)) * sizeof(T));
+  }
+}
+
+}  // namespace
+
 void Fill(const Tensor& t, const Scalar& value) {
   VisitDType(t.dtype(), [&]<typename T>(TypeTag<T>) {
     const T v = value.to<T>();
     T* data = t.data<T>();
-    parallel_for(
-        0, t.numel(), kCopyGrainBytes / static_cast<int64_t>(sizeof(T)),
-        [&](int64_t b, int64_t e) { std::fill(data + b, data + e, v); });
+    parallel_for(0, t.numel(),
+                 kCopyGrainBytes / static_cast<int64_t>(sizeof(T)),
+                 [&](int64_t b, int64_t e) { FillRun(data + b, e - b, v); });
   });
 }
 

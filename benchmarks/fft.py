@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import time
 
 import numpy as np
 import side_by_side
@@ -93,17 +92,6 @@ def cases(framework, lengths):
                 yield f"{kind} {dtype} {shape} over {axes}", framework.call(name, x, axes, points)
 
 
-def least(function, seconds: float) -> float:
-    """Microseconds of the fastest of the runs that fit into the time, at least two."""
-    function()
-    best, end, runs = float("inf"), time.perf_counter() + seconds, 0
-    while time.perf_counter() < end or runs < 2:
-        begin = time.perf_counter()
-        function()
-        best, runs = min(best, time.perf_counter() - begin), runs + 1
-    return best * 1e6
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--framework", choices=["proa", "torch"])
@@ -114,7 +102,7 @@ def main():
     args = parser.parse_args()
     if args.framework:
         framework = {"proa": Proa, "torch": Torch}[args.framework]()
-        print(json.dumps({name: least(f, args.seconds) for name, f in cases(framework, args.lengths)}))
+        print(json.dumps({name: side_by_side.least(f, args.seconds) for name, f in cases(framework, args.lengths)}))
         return
     names = [n for n in side_by_side.installed(tuned=False) if n in ("proa", "torch")]
     arguments = ["--seconds", str(args.seconds), "--lengths", *map(str, args.lengths)]

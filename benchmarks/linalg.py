@@ -85,17 +85,6 @@ def cases(framework):
             yield f"{name} {count} x {n}", lambda f=function, a=arguments: f(*a)
 
 
-def least(function, seconds: float) -> float:
-    """Microseconds of the fastest of the runs that fit into the time, at least two."""
-    function()
-    best, end, runs = float("inf"), time.perf_counter() + seconds, 0
-    while time.perf_counter() < end or runs < 2:
-        begin = time.process_time()
-        function()
-        best, runs = min(best, time.process_time() - begin), runs + 1
-    return best * 1e6
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--framework", choices=["proa", "torch"])
@@ -105,7 +94,9 @@ def main():
     args = parser.parse_args()
     if args.framework:
         framework = {"proa": Proa, "torch": Torch}[args.framework]()
-        print(json.dumps({name: least(f, args.seconds) for name, f in cases(framework)}))
+        print(
+            json.dumps({name: side_by_side.least(f, args.seconds, time.process_time) for name, f in cases(framework)})
+        )
         return
     names = [n for n in side_by_side.installed(tuned=False) if n in ("proa", "torch")]
     result = side_by_side.run(__file__, ["--seconds", str(args.seconds)], names, args.rounds, 1)

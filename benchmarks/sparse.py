@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import time
 
 import numpy as np
 import scipy.sparse
@@ -114,17 +113,6 @@ def cases(f):
     yield "coalesce 1000000 of 3000 x 3000", lambda: f.coalesce(places, values, [3000, 3000])
 
 
-def least(function, seconds: float) -> float:
-    """Microseconds of the fastest of the runs that fit into the time, at least two."""
-    function()
-    best, end, runs = float("inf"), time.perf_counter() + seconds, 0
-    while time.perf_counter() < end or runs < 2:
-        begin = time.perf_counter()
-        function()
-        best, runs = min(best, time.perf_counter() - begin), runs + 1
-    return best * 1e6
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--framework", choices=["proa", "torch"])
@@ -135,7 +123,7 @@ def main():
     args = parser.parse_args()
     if args.framework:
         framework = {"proa": Proa, "torch": Torch}[args.framework](args.threads)
-        print(json.dumps({name: least(f, args.seconds) for name, f in cases(framework)}))
+        print(json.dumps({name: side_by_side.least(f, args.seconds) for name, f in cases(framework)}))
         return
     names = [n for n in side_by_side.installed(tuned=False) if n in ("proa", "torch")]
     options = ["--seconds", str(args.seconds), "--threads", str(args.threads)]

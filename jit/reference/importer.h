@@ -1,0 +1,179 @@
+// The translation of one program; private to import.h. Its parts: what is known
+// (importer_checks.cc), ops by their rules and variables (importer.cc), blocks
+// as regions (importer_regions.cc), programs that train (importer_whole.cc).
+#ifndef PROA_JIT_REFERENCE_IMPORTER_H_
+#define PROA_JIT_REFERENCE_IMPORTER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "jit/control_flow.h"
+#include "jit/program_file.h"
+#include "jit/reference/import.h"
+#include "jit/reference/program_desc.h"
+#include "jit/reference/rule.h"
+#include "tensor/dtype.h"
+#include "tensor/error.h"
+#include "tensor/tensor.h"
+
+namespace proa::inline v0::jit::reference::importing {
+
+constexpr int kMaxDepth = 100;  // of blocks
+
+inline std::string Quoted(const std::string& s) {
+  return absl::StrCat("'", absl::CEscape(s.substr(0, 80)), "'");
+}
+
+// Ops of late releases write small what older ones wrote large: x, X.
+inline bool SameSlot(const std::string& a, const std::string& b) {
+  return absl::EqualsIgnoreCase(a, b);
+}
+
+// Null if there is none.
+const std::vector<std::string>* FindSlot(const Slots& slots,
+                                         const std::string& name);
+
+// The only variable of a slot.
+const std::string& OneOf(const OpDesc& op, const Slots& slots,
+                         const std::string& name);
+
+// Does the op give the gradients of another one?
+inline bool IsGradient(const OpDesc& op) { return op.type.ends_with("_grad"); }
+inline std::string ForwardOf(const OpDesc& op) {
+  return op.type.substr(0, op.type.size() - 5);
+}
+
+inline bool IsFloating(DType t) {
+  return kDTypeInfo[static_cast<int>(t)].kind == 'f';
+}
+
+// An argument by slot and place.
+using Place = std::pair<std::string, size_t>;
+inline Place PlaceOf(const std::string& slot, size_t i) {
+  return {absl::AsciiStrToLower(slot), i};
+}
+
+// What an op took and made, for the op that gives its gradients: they start at
+// `results` and end at `arguments`, which are handles of this op alone.
+struct Call {
+  std::string type;
+  std::map<Place, Tensor> arguments;
+  std::map<std::string, Tensor> results;  // by name
+};
+
+// What variables hold while a block is translated.
+struct Scope {
+  std::map<std::string, Tensor> values;
+  // Of a block that is run on a condition: what it gives is recorded when it is
+  // known what it is chosen against.
+  struct Waiting {
+    Tensor predicate;
+    int block;
+    std::map<std::string, Tensor> before;  // what it sees
+  };
+  std::map<std::string, std::shared_ptr<Waiting>> waiting;
+};
+
+class Importer {
+ public:
+  Importer(const ProgramDesc& desc,
+           const std::function<Tensor(const std::string&)>& parameter,
+           const RuleBook& book)
+      : desc_(desc), parameter_(parameter), book_(book) {
+    for (const BlockDesc& b : desc.blocks) {
+      for (const VarDesc& v : b.vars) vars_.emplace(v.name, &v);
+      for (const OpDesc& op : b.ops) {
+        for (const auto& [slot, out] : op.outputs) {
+          changed_.insert(out.begin(), out.end());
+        }
+      }
+    }
+  }
+
+  Module Run();
+  WholeProgram RunWhole(const Autograd& autograd);
+
+  using Handler = void (Importer::*)(const OpDesc&, Scope&);
+  static const std::map<std::string, Handler>& Handlers();
+
+ private:
+  void CheckKnown() const;
+  void CheckBlocks() const;
+  std::vector<std::string> NewerVersions() const;
+  int64_t VersionOf(const std::string& type) const {
+    const auto at = desc_.op_versions.find(type);
+    return at == desc_.op_versions.end() ? 0 : at->second;
+  }
+  void Inputs(Scope& scope);
+  void Block(int index, Scope& scope);
+  void Op(const OpDesc& op, Scope& scope);
+  void ByRule(const OpDesc& op, const Rule& rule, Scope& scope);
+  bool HasGradientRule(const OpDesc& op) const {
+    return whole_ && IsGradient(op) && !book_.rules.contains(op.type) &&
+           book_.rules.contains(ForwardOf(op));
+  }
+  void Gradient(const OpDesc& op, Scope& scope);
+  Tensor Argument(const std::string& slot, size_t i, const std::string& name,
+                  Scope& scope);
+  bool IsTrained(const VarDesc& v) const;
+
+  void Feed(const OpDesc& op, Scope& scope);
+  void Fetch(const OpDesc& op, Scope& scope);
+  void Loop(const OpDesc& op, Scope& scope);
+  void Conditional(const OpDesc& op, Scope& scope);
+  void Select(const OpDesc& op, Scope& scope);
+  void Nothing(const OpDesc&, Scope&) {}
+
+  const BlockDesc& BlockAt(int index) const {
+    PROA_REQUIRE(index > 0 && index < static_cast<int>(desc_.blocks.size()),
+                 "there is no block ", index);
+    return desc_.blocks[index];
+  }
+  const VarDesc* Var(const std::string& name) const {
+    const auto at = vars_.find(name);
+    return at == vars_.end() ? nullptr : at->second;
+  }
+  // Names that a block, or one within, gives new values.
+  void Written(int index, std::set<std::string>& names, int depth = 0) const;
+  // Undefined if there is none.
+  Tensor Find(const std::string& name, Scope& scope);
+  Tensor Get(const std::string& name, Scope& scope);
+  void Set(const std::string& name, Tensor t, Scope& scope);
+  // What stands for a variable that has no value yet.
+  Tensor Placeholder(const std::string& name);
+  Tensor Truth(const Tensor& t) const;
+  TensorList Outputs(int block, const std::vector<std::string>& names,
+                     std::map<std::string, Tensor> values);
+
+  const ProgramDesc& desc_;
+  const std::function<Tensor(const std::string&)>& parameter_;
+  const RuleBook& book_;
+  std::map<std::string, const VarDesc*> vars_;
+  std::map<std::string, Tensor> parameters_;
+  std::set<std::string> changed_;  // what some op gives
+  std::shared_ptr<Program> program_ = std::make_shared<Program>();
+  std::map<int64_t, ValueId> feeds_;
+  std::map<int64_t, std::pair<std::string, Tensor>> fetches_;
+  int depth_ = 0;
+  // Of a program as a whole:
+  bool whole_ = false;
+  const Autograd* autograd_ = nullptr;
+  std::set<std::string> differentiated_;  // what some op gives the gradient of
+  std::map<std::string, std::shared_ptr<Call>> calls_;  // by their results
+  std::shared_ptr<Call> call_;  // the one that is translated
+};
+
+}  // namespace proa::inline v0::jit::reference::importing
+
+#endif  // PROA_JIT_REFERENCE_IMPORTER_H_

@@ -7,8 +7,8 @@ whose code is part of the extensions themselves.
 """
 
 import glob
-import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,17 +32,23 @@ def _bundle(raw, folder, platform, bin_dir):
     return os.path.join(folder, wheel)
 
 
+def _package_of(library):
+    """The Debian package of a bundled library, whose name has a mark of auditwheel: libx-0123abcd.so.1."""
+    name = re.sub(r"-[0-9a-f]{8}(?=\.so)", "", library)
+    # By its name alone: dpkg knows files of /usr/lib as those of /lib, or the other way round.
+    found = subprocess.run(["dpkg-query", "-S", f"*/{name}"], stdout=subprocess.PIPE, text=True, check=False).stdout
+    packages = {line.split(":")[0] for line in found.splitlines()}
+    if len(packages) != 1:
+        sys.exit(f"{name} is in {len(packages)} Debian packages, so that its licence is not known: {sorted(packages)}")
+    return packages.pop()
+
+
 def _add_licences(folder, linked):
     """Puts what Debian says of the copyright of each package into the wheel, as licenses/PACKAGE.txt."""
     (info,) = glob.glob(folder + "/*.dist-info")
-    packages = set(linked)
-    # auditwheel's bill of materials names the package of each library.
-    for bill in glob.glob(info + "/sboms/auditwheel.cdx.json"):
-        with open(bill, encoding="utf-8") as file:
-            parts = json.load(file)["components"]
-        packages |= {p["name"] for p in parts if p.get("purl", "").startswith("pkg:deb/")}
+    libraries = [os.path.basename(path) for path in glob.glob(folder + "/*.libs/*")]
     os.mkdir(info + "/licenses")
-    for package in sorted(packages):
+    for package in sorted({*linked, *map(_package_of, libraries)}):
         text = f"/usr/share/doc/{package}/copyright"
         if not os.path.exists(text):
             sys.exit(f"{text} is missing: the wheel must bring the licence of what it holds; reinstall {package}")

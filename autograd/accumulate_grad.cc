@@ -13,6 +13,10 @@ void AccumulateGrad::Accumulate(Tensor grad, bool create_graph) {
   Tensor displaced;
   std::lock_guard lock(mu_);
   if (leaf_ == nullptr) return;
+  if (moved_ && (grad.dtype() != leaf_->dtype || grad.place() != leaf_->place))
+      [[unlikely]] {
+    grad = InstalledGradOps().move(grad, leaf_->dtype, leaf_->place);
+  }
   if (!ShapesFit(grad.shape(), leaf_->shape) || grad.dtype() != leaf_->dtype)
       [[unlikely]] {
     Fail(absl::StatusCode::kInternal, "backward: a gradient that is ",
@@ -35,6 +39,11 @@ void AccumulateGrad::Accumulate(Tensor grad, bool create_graph) {
 void AccumulateGrad::Backward(std::span<const Tensor> grads,
                               std::span<Tensor>) {
   Accumulate(grads[0], GradEnabled());
+}
+
+void AccumulateGrad::LeafMoves() {
+  std::lock_guard lock(mu_);
+  moved_ = true;
 }
 
 void AccumulateGrad::ForgetLeaf(const GradState* state) {

@@ -33,6 +33,9 @@ class AccumulateGrad final : public Node {
   void Backward(std::span<const Tensor> grads, std::span<Tensor>) override;
   const char* name() const override { return "accumulate_grad"; }
 
+  // The leaf is about to be of another dtype or place: gradients of graphs from
+  // before become what it is when they come.
+  void LeafMoves();
   // Called by each GradState that goes or gets another history; nothing unless
   // it is the leaf's own (a saved tensor may share the edge).
   void ForgetLeaf(const GradState* state);
@@ -44,8 +47,9 @@ class AccumulateGrad final : public Node {
 
  private:
   std::mutex mu_;
-  TensorImpl* leaf_;  // guarded by mu_; null when the leaf is gone
-  GradState* state_;  // guarded by mu_
+  TensorImpl* leaf_;    // guarded by mu_; null when the leaf is gone
+  GradState* state_;    // guarded by mu_
+  bool moved_ = false;  // guarded by mu_
 };
 
 }  // namespace proa::inline v0::autograd

@@ -7,6 +7,8 @@
 #include <cstdint>
 
 #include "autograd/region.h"
+#include "tensor/dtype.h"
+#include "tensor/place.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::autograd {
@@ -26,6 +28,8 @@ struct GradOps {
   Tensor (*zeros_like)(const Tensor& t) = nullptr;
   // A contiguous copy with memory of its own. If null, zeros plus `t`.
   Tensor (*copy)(const Tensor& t) = nullptr;
+  // Needed where leaves change their dtype or place (moved_leaf.h).
+  Tensor (*move)(const Tensor& t, DType dtype, Place place) = nullptr;
   // Of a tensor that is not symbolic, for anomaly mode. If null, nothing is
   // checked.
   NonFiniteCount (*count_non_finite)(const Tensor& t) = nullptr;

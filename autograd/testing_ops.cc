@@ -203,6 +203,13 @@ Tensor ClearRegion(const Tensor& t, const Region& region) {
                   }));
 }
 
+// Of float64 to float32.
+Tensor Move(const Tensor& t, DType dtype, Place) {
+  Tensor out = Tensor::Empty(t.shape(), dtype, t.place());
+  std::copy_n(t.data<double>(), t.numel(), out.data<float>());
+  return out;
+}
+
 }  // namespace
 
 void InstallTestOps() {
@@ -211,6 +218,7 @@ void InstallTestOps() {
                   .ones_like = OnesLike,
                   .zeros_like = ZerosLike,
                   .copy = Clone,
+                  .move = Move,
                   .count_non_finite = CountNonFinite,
                   .read_region = ReadRegion,
                   .clear_region = ClearRegion,

@@ -14,6 +14,7 @@
 #include "ops/manipulation/view_ops.h"
 #include "ops/reduction/sum_ops.h"
 #include "ops/symbolic_view.h"
+#include "tensor/copy.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "tensor/scalar.h"
@@ -138,6 +139,10 @@ Tensor OnesLike(const Tensor& t) {
   return ops::full(ops::ShapeOf(t), Scalar(int64_t{1}), t.dtype(), t.place());
 }
 Tensor Copy(const Tensor& t) { return ops::assign(t); }
+Tensor Move(const Tensor& t, DType dtype, Place place) {
+  const Tensor moved = ops::cast(t, dtype);
+  return place == t.place() ? moved : CopyTo(moved, place);
+}
 Tensor ZerosLike(const Tensor& t) {
   return ops::full(ops::ShapeOf(t), Scalar(int64_t{0}), t.dtype(), t.place());
 }
@@ -193,6 +198,7 @@ const bool installed = [] {
                   .ones_like = &OnesLike,
                   .zeros_like = &ZerosLike,
                   .copy = &Copy,
+                  .move = &Move,
                   .count_non_finite = &CountNonFinite,
                   .read_region = &ReadRegion,
                   .clear_region = &ClearRegion,

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/moved_leaf.h"
 #include "ops/boxed_call.h"
 #include "ops/definition.h"
 #include "ops/extension/custom_op.h"
@@ -335,6 +336,15 @@ const ModulePart part([](py::module_& m) {
       "rebind", [](const Tensor& x, const Tensor& value) { Rebind(x, value); },
       py::arg("x"), py::arg("value"),
       "Makes the handle x another one on what value is.");
+  m.def(
+      "move",
+      [](const Tensor& x, const Tensor& value) {
+        autograd::MovedLeaf kept(x);
+        Rebind(x, value);
+        kept.Restore();
+      },
+      py::arg("x"), py::arg("value"),
+      "Makes x what value is; a leaf with its hooks and its earlier graphs.");
   m.def("call_custom_op", &CallCustomOp, py::arg("name"), py::arg("args"),
         "Calls a custom op with a value for each parameter.");
 });

@@ -304,6 +304,20 @@ def test_a_graph_from_before_gives_its_gradients_to_what_a_network_becomes(kinds
     assert net.weight.grad.flatten().tolist() == [5, 13]
 
 
+def test_hooks_stay_with_parameters_that_move():
+    net, calls = nn.Linear(2, 1, bias_attr=False), []
+    handle = net.weight.register_hook(lambda grad: calls.append(grad.dtype) or grad * 3)
+    loss = net(proa.to_tensor([[1.0, 3.0]])).sum()
+    net.to(dtype="float64")
+    loss.backward()
+    net(proa.ones([1, 2], "float64")).sum().backward()
+    assert calls == [proa.float32, proa.float64]
+    assert net.weight.grad.flatten().tolist() == [6, 12]
+    handle.remove()
+    net(proa.ones([1, 2], "float64")).sum().backward()
+    assert len(calls) == 2
+
+
 def test_a_graph_keeps_no_network_that_was_moved():
     net = nn.Linear(2, 1)
     loss, weight = net(proa.ones([1, 2])).sum(), weakref.ref(net.weight)

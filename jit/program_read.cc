@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/message.h"
+#include "google/protobuf/stubs/logging.h"
 #include "jit/program.pb.h"
 #include "jit/program_format.h"
 #include "jit/program_proto.h"
@@ -373,6 +374,8 @@ absl::Status Refusal(const file::Module& m, const std::string& what) {
 }  // namespace
 
 absl::StatusOr<ParsedModule> ParseModule(std::string_view bytes) {
+  // What is wrong is the error's matter; protobuf would print it as well.
+  google::protobuf::LogSilencer quiet;
   file::Module m;
   if (bytes.size() > (size_t{1} << 31) - 1 ||
       !m.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "google/protobuf/stubs/logging.h"
 #include "profiler/crc32.h"
 #include "profiler/profile.pb.h"
 #include "profiler/profile_chunks.h"
@@ -110,6 +111,8 @@ class Reader {
 
   template <typename Message>
   absl::Status Parse(std::string_view payload, Message* message) const {
+    // What is wrong is the error's matter; protobuf would print it as well.
+    google::protobuf::LogSilencer quiet;
     // At most 4 GiB by the format; protobuf takes 2.
     if (payload.size() > INT32_MAX ||
         !message->ParseFromArray(payload.data(),

@@ -9,6 +9,7 @@ import ctypes
 import os
 import threading
 import time
+from typing import NamedTuple
 
 from proa import _C
 from proa.distributed.environment import is_initialized, note_initialized, trainer_count, trainer_id
@@ -209,10 +210,17 @@ def begin(rank, size, master, timeout=DEFAULT_TIMEOUT, meeting_timeout=None, etc
     if _process["context"] is not None:
         return _process["context"]
     seconds = float(os.environ.get("PROA_INIT_TIMEOUT", "300")) if meeting_timeout is None else meeting_timeout
+    _failed.clear()  # its port may be this one's
     store, server = (etcd.store(seconds), None) if etcd is not None else _served_store(rank, master, seconds)
-    if etcd is None:
-        _introduce(store, rank, size)
-    job = _C.distributed.processes(store, rank, size, seconds)
+    until = time.monotonic() + seconds
+    try:
+        if etcd is None:
+            _introduce(store, rank, size)
+        job = _C.distributed.processes(store, rank, size, seconds)
+    except Exception:
+        if server is not None:
+            _failed.append(_Failed(store, server, size, min(until, time.monotonic() + _PATIENCE_AFTER_FAILURE)))
+        raise
     made = Context(job, rank, size, store, server)
     _C.distributed.set_job_of_process(job)
     _process["context"] = made
@@ -282,6 +290,35 @@ def _wait_for_late_ones(made):
         return  # the store itself is in trouble, and the job with it
 
 
+class _Failed(NamedTuple):
+    """A meeting that came to nothing, and its store, which says why to ranks that come later.
+
+    Attributes:
+        until (float): on the monotonic clock; who comes after that finds nobody.
+    """
+
+    store: _C.distributed.TcpStore
+    server: _C.distributed.TcpStoreServer
+    size: int
+    until: float
+
+
+_failed = []
+_PATIENCE_AFTER_FAILURE = 10.0
+
+
+def _tell_late_ones():
+    """Before this process ends: ranks that come to a meeting of which another one died would wait their whole limit."""
+    for store, _, size, until in _failed:
+        try:
+            while store.add(_SIZES, 0) // _ONE < size and time.monotonic() < until:
+                time.sleep(0.01)
+        except Exception:  # noqa: BLE001
+            continue  # the store itself is in trouble
+        time.sleep(0.5)  # the last one asks for who died every 100 ms
+    _failed.clear()
+
+
 def end():
     """Leaves the job; what still runs ends with an error."""
     if context().forked:
@@ -318,19 +355,27 @@ def _leave_nothing(store):
 def _leave():
     if _process["context"] is not None:
         end()
+    _tell_late_ones()
 
 
 def _in_child():
     """In a process that a rank has forked: it has the rank's objects, and neither their threads nor their connections."""
+    for failed in _failed:
+        _never_destroy(failed)
+    _failed.clear()
     made = _process["context"]
     if made is None:
         return
     made.forked = True
     for thing in (made.job, made.store, made.server, *(group.carrier for group in made.groups.values())):
         if thing is not None:
-            # Never destroyed: it would say goodbye for the rank, and wait for threads that are not here.
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+            _never_destroy(thing)
     _C.distributed.set_job_of_process(None)
+
+
+def _never_destroy(thing):
+    """In a child: its end would say goodbye for the rank, and wait for threads that are not here."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
 os.register_at_fork(after_in_child=_in_child)

@@ -71,20 +71,74 @@ def test_gradients_of_several_runs(make, avg):
     assert losses[0] == first[0]
 
 
+@pytest.mark.parametrize("place", ["before updates", "after updates", "after append_backward"])
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_recomputed(dropout):
+def test_recomputed(dropout, place):
+    """Gradients that were made before the pass stand for those that the pass has made."""
+
     def again(optimizer, loss, y, main, startup):
-        pairs = optimizer.backward(loss)
-        new_pass("recompute", {"loss": loss, "checkpoints": [y]}).apply([main], [startup])
-        optimizer.apply_gradients([(p, main.current(g)) for p, g in pairs])
+        one = new_pass("recompute", {"loss": loss, "checkpoints": [y]})
+        if place == "after updates":
+            optimizer.minimize(loss)
+            one.apply([main], [startup])
+            return
+        pairs = optimizer.backward(loss) if place == "before updates" else proa.static.append_backward(loss)
+        one.apply([main], [startup])
+        optimizer.apply_gradients(pairs)
 
     make = lambda: proa.optimizer.Momentum(0.05)
     losses, weights, main = _trained(make, again, dropout=dropout)
     wanted, plain, before = _trained(make, _plain, dropout=dropout)
-    assert losses == wanted
+    assert losses == wanted and losses[0] != losses[-1]
     for a, b in zip(weights, plain):
         np.testing.assert_array_equal(a, b)
     assert str(main._program).count(" = matmul(") > str(before._program).count(" = matmul(")
+
+
+def test_recomputed_in_mixed_precision_and_after_merging():
+    """After updates that lie in a branch, too."""
+
+    def all_of_them(optimizer, loss, y, main, startup):
+        mixed = proa.static.amp.decorate(optimizer, init_loss_scaling=8.0, use_dynamic_loss_scaling=True)
+        mixed.minimize(loss)
+        new_pass("recompute", {"loss": loss, "checkpoints": [y]}).apply([main], [startup])
+
+    def plain(optimizer, loss, y, main, startup):
+        proa.static.amp.decorate(optimizer, init_loss_scaling=8.0, use_dynamic_loss_scaling=True).minimize(loss)
+
+    make = lambda: proa.optimizer.Momentum(0.05)
+    losses, weights, _ = _trained(make, all_of_them)
+    wanted, others, _ = _trained(make, plain)
+    assert losses == wanted and losses[0] != losses[-1]
+    for a, b in zip(weights, others):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("switch", [True, False])
+def test_a_gradient_that_is_infinite_is_forgotten_after_its_step(switch):
+    """Gradients that add up over runs begin at 0 again, whatever they were: NaN stays for ever."""
+
+    def merged(optimizer, loss, y, main, startup):
+        if switch:
+            from proa.distributed import fleet
+
+            strategy = fleet.DistributedStrategy()
+            strategy.amp = strategy.gradient_merge = True
+            strategy.amp_configs = {"init_loss_scaling": 2.0**60, "decr_every_n_nan_or_inf": 1, "decr_ratio": 2.0**-56}
+            strategy.gradient_merge_configs = {"k_steps": 2, "avg": True}
+            fleet.init(is_collective=True, strategy=strategy)
+            fleet.distributed_optimizer(optimizer, strategy).minimize(loss)
+            return
+        mixed = proa.static.amp.decorate(
+            optimizer, init_loss_scaling=2.0**60, decr_every_n_nan_or_inf=1, decr_ratio=2.0**-56
+        )
+        _, pairs = mixed.minimize(loss)
+        new_pass("gradient_merge", {"params_grads": pairs, "k_steps": 2}).apply([main], [startup])
+
+    losses, weights, _ = _trained(lambda: proa.optimizer.Momentum(0.05), merged, feeds=np.stack([_DATA[0]] * 6))
+    assert losses[0] == losses[1] == losses[2] == losses[3], "the first step is left out"
+    assert losses[4] == losses[5] < losses[0]
+    assert all(np.isfinite(w).all() for w in weights)
 
 
 def test_one_after_the_other():

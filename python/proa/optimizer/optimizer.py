@@ -512,6 +512,10 @@ class Optimizer(SavedState):
     def apply_gradients(self, params_grads):
         """Updates parameters from given gradients instead of their own. An optimizer of no parameters gets these."""
         params_grads = list(params_grads)
+        if any(_C.is_symbolic(g) for _, g in params_grads if g is not None):
+            from proa.static.gradients import current_pairs
+
+            params_grads = current_pairs(params_grads)
         if not self._parameter_list and params_grads:
             self._groups = []
             self._add_param_group({"params": [p for p, _ in params_grads]})

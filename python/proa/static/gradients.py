@@ -4,6 +4,16 @@ from proa import _C
 from proa.static.program import default_main_program
 
 
+def current_pairs(params_grads):
+    """The (parameter, gradient) pairs, with what stands for gradients now: a pass may have made their program again since, and
+    updates that are recorded of the old ones would be done by nobody.
+    """
+    from proa.static import recomputing
+
+    recorded = lambda g: isinstance(g, _C.Tensor) and _C.is_symbolic(g)
+    return [(p, recomputing.owner(g).current(g) if recorded(g) else g) for p, g in params_grads]
+
+
 def append_backward(loss, parameter_list=None, no_grad_set=None, callbacks=None, checkpoints=None):
     """Appends the computation of the gradients of `loss` to its program.
 

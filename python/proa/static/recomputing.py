@@ -4,9 +4,11 @@ Checkpoints divide forward into segments. What backward needs of a segment it ma
 the first of it is needed: memory holds the checkpoints, and the inside of one segment at a time.
 """
 
+import contextlib
 import functools
 
 from proa import _C
+from proa.framework.grad_mode import no_grad
 from proa.static import remaking
 from proa.static import scope as scopes
 from proa.static.replay import Value, parse
@@ -114,6 +116,16 @@ def _has_effects(call):
     return bool(call.regions) or call.op.endswith("_") or "random" in _traits().get(call.op, ("random",))
 
 
+def _changes_tensors(call):
+    return call.op.endswith("_") or any(_changes_tensors(inner) for region in call.regions for inner in region.calls)
+
+
+@contextlib.contextmanager
+def _updating():
+    with no_grad(), remaking.settings_of(0):
+        yield
+
+
 @functools.cache
 def _traits():
     return {op["name"]: op["traits"] for op in _C.op_registry()}
@@ -125,7 +137,7 @@ def recompute(program, checkpoints, first):
     Random numbers are drawn once: results of ops that draw them are kept, and so is what changes tensors, and loops and branches.
 
     Args:
-        program (Program): its gradients are the operations from number `first` on; nothing follows them.
+        program (Program): its gradients are the operations from number `first` on; updates of parameters may follow them.
         checkpoints (list[Tensor]): values that are kept, as `find_checkpoints` gave them.
         first (int): the number of operations that came before the gradients.
 
@@ -142,7 +154,8 @@ def recompute(program, checkpoints, first):
             )
         )
     forward = _Forward(replay.calls[:first], numbers)
-    end, made, before, borders = len(replay.calls), {}, {}, {}
+    made, before, borders = {}, {}, {}
+    updates = next((at for at in range(first, len(replay.calls)) if _changes_tensors(replay.calls[at])), None)
 
     def remember(call):
         """Forward: what an operation reads that is changed later has a copy for the second run."""
@@ -178,8 +191,10 @@ def recompute(program, checkpoints, first):
         if at < first:
             if not _has_effects(call):
                 remember(call)
-        elif at < end:
+        elif updates is None or at < updates:
             make_again(_used(call))
+        else:  # parameters are no longer what forward saw
+            return _updating()
         return remaking.settings_of(0)
 
     inputs_of = {recorded.value_number(recorded.find(name)) for name in recorded.input_names}

@@ -21,7 +21,7 @@ def _maker(recorded, calls, tensor, what):
 @register_pass("recompute")
 @register_pass("auto_parallel_recompute")
 class Recompute(PassBase):
-    """Backward computes once more what lies between checkpoints. Of a program with gradients, and no updates yet.
+    """Backward computes once more what lies between checkpoints. Of a program with gradients, before or after updates follow them.
 
     Settings: `loss`; `checkpoints`, values or names of them.
     """
@@ -128,7 +128,8 @@ class _Merged(Replay):
                 for call in self.calls[self._last + 1 :]:
                     self._make(call, exact=True)
                 for total in self._sums:
-                    _C.ops.store_(total, total * 0.0)
+                    # Not times 0: an infinite gradient would leave NaN.
+                    _C.ops.store_(total, _C.ops.full(total.shape, 0.0, total.dtype))
                 return []
 
             given = {number: self.env[number] for number in self._numbers_of}

@@ -7,7 +7,7 @@ from proa.amp.grad_scaler import in_range, positive, steps
 from proa.nn.clip import scaled
 from proa.optimizer import Optimizer
 from proa.static.amp.mixing import checked_dtype, checked_level, checked_lists, mix
-from proa.static.gradients import append_backward
+from proa.static.gradients import append_backward, current_pairs
 from proa.static.parameters import create_global_var
 from proa.static.program import program_guard
 from proa.static.scope import programs
@@ -77,7 +77,7 @@ class OptimizerWithMixedPrecision:
         """
         if self._program is None:
             raise _C.located(RuntimeError("static.amp: apply_gradients needs the program that backward put into mixed precision; call backward first"))  # fmt: skip
-        optimizer = self._optimizer
+        optimizer, params_grads = self._optimizer, current_pairs(params_grads)
         with program_guard(self._program):
             self._take_parameters(params_grads)
             if not self._scales:

@@ -12,7 +12,7 @@ from proa.nn.layer.sync_norm import batch_norm_over_ranks
 from proa.optimizer import Adam, Momentum, Optimizer
 from proa.static.amp.mixing import remake
 from proa.static.binding import value_in
-from proa.static.gradients import append_backward
+from proa.static.gradients import append_backward, current_pairs
 from proa.static.program import default_startup_program, program_guard
 from proa.static.scope import programs
 
@@ -218,7 +218,7 @@ class ProgramOptimizer:
             raise _C.located(
                 RuntimeError("fleet: apply_gradients needs the gradients of a program; call backward first")
             )
-        pairs = [(p, g) for p, g in params_grads if g is not None]
+        pairs = [(p, g) for p, g in current_pairs(params_grads) if g is not None]
         runs = int(self._strategy.gradient_merge_configs["k_steps"]) if self._strategy.gradient_merge else 1
         if self._strategy.sharding and not self._strategy.gradient_merge:
             runs = int(self._strategy.sharding_configs["gradient_merge_acc_step"])
@@ -242,7 +242,8 @@ class ProgramOptimizer:
         def step():
             self._step([(p, total * factor) for total, (p, _) in zip(sums, pairs)])
             for total in sums:
-                _C.ops.store_(total, total * 0.0)
+                # Not times 0: an infinite gradient would leave NaN.
+                _C.ops.store_(total, _C.ops.full(total.shape, 0.0, total.dtype))
             return []
 
         _C.cond(every("gradient_merge", runs), step, lambda: [])

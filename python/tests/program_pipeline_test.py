@@ -21,6 +21,7 @@ if {pipeline}:
     strategy.pipeline = True
     strategy.pipeline_configs = {configs}
 strategy.gradient_scale_configs = {scale}
+{more}
 fleet.init(is_collective=True, strategy=strategy)
 rank, count = fleet.worker_index(), fleet.worker_num()
 proa.seed(7 + rank)  # workers begin with parameters of their own
@@ -37,6 +38,8 @@ with static.program_guard(main, startup):
     with static.device_guard("gpu:{last}"):
         out = static.nn.fc(hidden, 1, weight_attr=attr("w3"), bias_attr=attr("b3"))
         loss = ((out - y) ** 2).mean() + 0.01 * (out * sizes).mean()
+    if strategy.recompute:
+        strategy.recompute_configs = {{"checkpoints": [hidden]}}
     optimizer = {optimizer}
     optimizer = fleet.distributed_optimizer(optimizer)
     optimizer.minimize(loss)
@@ -45,7 +48,7 @@ executor.run(startup)
 rng = np.random.default_rng(3)
 losses = []
 ways = count // {stages} if {pipeline} else 1
-way = rank // {stages} if {pipeline} else 0
+way = {way} if {pipeline} else 0
 for step in range({steps}):
     xs, ys = rng.normal(size=(8, 6)).astype("float32"), rng.normal(size=(8, 1)).astype("float32")
     mine = slice(way * 8 // ways, (way + 1) * 8 // ways)
@@ -60,9 +63,10 @@ print(json.dumps([losses, [np.asarray(state[n]).ravel().tolist() for n in names 
 
 _MOMENTUM = "proa.optimizer.Momentum(0.1, grad_clip=proa.nn.ClipGradByGlobalNorm(0.5))"
 _SCHEDULE = "proa.optimizer.Adam(0.01)"
+_SCHEDULE_CLIPPED = "proa.optimizer.AdamW(0.01, grad_clip=proa.nn.ClipGradByGlobalNorm(0.5))"
 
 
-def _train(count, stages=2, configs=None, optimizer=_MOMENTUM, pipeline=True, steps=5, scale=None):
+def _train(count, stages=2, configs=None, optimizer=_MOMENTUM, pipeline=True, steps=5, scale=None, more="", sharding=1):
     configs = configs or {"accumulate_steps": 4, "micro_batch_size": 2 * stages // count}
     source = _TRAIN.format(
         configs=configs,
@@ -72,6 +76,9 @@ def _train(count, stages=2, configs=None, optimizer=_MOMENTUM, pipeline=True, st
         stages=stages,
         last=stages - 1,
         scale=scale or {},
+        more=more,
+        # Workers that share states stand beside each other, then come stages.
+        way=f"rank // {stages * sharding} * {sharding} + rank % {sharding}",
     )
     return [
         [np.array(losses), [np.array(w) for w in weights]]
@@ -94,6 +101,67 @@ def test_as_one_worker(count, stages, configs, optimizer):
     ways = count // stages
     losses = np.mean([results[way * stages][0] for way in range(ways)], 0)
     np.testing.assert_allclose(losses, wanted, rtol=2e-5)
+    for _, found in results:
+        for w, want in zip(found, weights, strict=True):
+            np.testing.assert_allclose(w, want, atol=2e-5)
+
+
+_SWITCHES = {
+    "recompute": "strategy.recompute = True",
+    "gradient_merge": "strategy.gradient_merge = True; strategy.gradient_merge_configs = {'k_steps': 2, 'avg': True}",
+    "amp": "strategy.amp = True; strategy.amp_configs = {'init_loss_scaling': 1024.0, 'use_fp16_guard': False}",
+    "pure": "strategy.amp = True; strategy.amp_configs = {'init_loss_scaling': 1024.0, 'use_pure_fp16': True, 'use_fp16_guard': False}",
+    "bf16": "strategy.amp = True; strategy.amp_configs = {'use_pure_bf16': True, 'use_fp16_guard': False}",
+    "stage1": "strategy.sharding = True; strategy.sharding_configs = {'sharding_degree': 2, 'pp_degree': 2}",
+    "stage2": "strategy.sharding = True; strategy.sharding_configs = {'sharding_degree': 2, 'stage': 2}",
+}
+
+
+@pytest.mark.parametrize(
+    "names, steps, tolerance",
+    [
+        *((name, 5, 2e-5) for name in ("recompute", "gradient_merge", "stage1", "stage2")),
+        *((name, 5, 2e-2) for name in ("amp", "pure", "bf16")),
+        ("recompute gradient_merge stage1", 6, 2e-5),
+        ("gradient_merge stage2", 6, 2e-5),
+        ("amp recompute", 5, 2e-2),
+        ("amp gradient_merge stage2 recompute", 6, 2e-2),
+        ("pure stage1", 5, 2e-2),
+    ],
+)
+def test_beside_other_switches(names, steps, tolerance):
+    """What one worker does by the same switches."""
+    names = names.split()
+    text = lambda chosen: "\n".join(_SWITCHES[name] for name in chosen)
+    sharding = 2 if any(name.startswith("stage") for name in names) else 1
+    alone = [name for name in names if not name.startswith("stage") and name != "recompute"]
+    ((wanted, weights),) = _train(1, pipeline=False, steps=steps, more=text(alone), optimizer=_SCHEDULE_CLIPPED)
+    configs = {"accumulate_steps": 4, "micro_batch_size": 2 // sharding}
+    options = {"steps": steps, "optimizer": _SCHEDULE_CLIPPED, "sharding": sharding}
+    results = _train(2 * sharding, configs=configs, more=text(names), **options)
+    losses = np.mean([results[way][0] for way in range(sharding)], 0)
+    np.testing.assert_allclose(losses, wanted, rtol=tolerance)
+    assert abs(losses[-1] - losses[0]) > 1e-3
+    for _, found in results:
+        for w, want in zip(found, weights, strict=True):
+            np.testing.assert_allclose(w, want, atol=tolerance)
+    if names == ["recompute"]:
+        for (a, ours), (b, others) in zip(results, _train(2, configs=configs, **options)):
+            np.testing.assert_array_equal(a, b)
+            for w, other in zip(ours, others):
+                np.testing.assert_array_equal(w, other)
+
+
+def test_four_ways_at_once():
+    """Copies of a pipeline whose workers share states, on eight workers."""
+    ((wanted, weights),) = _train(1, pipeline=False, more=_SWITCHES["gradient_merge"], steps=4, optimizer=_SCHEDULE)
+    more = (
+        _SWITCHES["gradient_merge"]
+        + "; strategy.sharding = True; strategy.sharding_configs = {'sharding_degree': 2, 'hybrid_dp': True, 'dp_degree': 2}"
+    )
+    configs = {"accumulate_steps": 2, "micro_batch_size": 1}
+    results = _train(8, configs=configs, more=more, steps=4, optimizer=_SCHEDULE, sharding=2)
+    np.testing.assert_allclose(np.mean([losses for losses, _ in results], 0), wanted, rtol=2e-5)
     for _, found in results:
         for w, want in zip(found, weights, strict=True):
             np.testing.assert_allclose(w, want, atol=2e-5)
@@ -275,7 +343,7 @@ def test_what_stages_refuse(monkeypatch):
     strategy = fleet.DistributedStrategy()
     strategy.pipeline = True
     strategy.check_static(2)
-    for name in ("amp", "gradient_merge", "localsgd", "sharding", "dgc", "asp", "sync_batch_norm"):
+    for name in ("localsgd", "adaptive_localsgd", "dgc", "asp", "sync_batch_norm"):
         strategy = fleet.DistributedStrategy()
         strategy.pipeline = True
         setattr(strategy, name, True)
@@ -286,3 +354,42 @@ def test_what_stages_refuse(monkeypatch):
     strategy.gradient_scale_configs = {"scale_strategy": "sum"}
     with pytest.raises(NotImplementedError, match="'sum' beside pipeline is not .* multiply the loss"):
         strategy.check_static(2)
+
+
+def test_segments_of_a_stage(static, monkeypatch):
+    """A stage is computed once more in the parts that checkpoints end; what changes running statistics is done once."""
+    from proa.distributed.fleet.meta_optimizers import program_stages
+
+    seen = {}
+
+    def build(static):
+        with static.device_guard("gpu:0"):
+            x = static.data("x", [None, 4])
+        with static.device_guard("gpu:1"):
+            seen["h"] = static.nn.fc(x * 1.0, 3, activation="tanh")
+            seen["n"] = static.nn.batch_norm(seen["h"])
+            return (static.nn.fc(seen["n"], 3) + seen["h"]).mean()
+
+    def first(static):
+        with static.device_guard("gpu:0"):
+            return static.data("before", [None]) + 1.0
+
+    main, loss = _recorded(static, lambda static: (first(static), build(static))[1])
+    stages = ProgramStages(main, [loss])
+    numbers = [main._program.value_number(seen[name]) for name in ("h", "n")]
+    x = proa.to_tensor(np.random.RandomState(0).rand(5, 4).astype("float32"))
+    calls, found = [], []
+    again = program_stages.recompute
+    monkeypatch.setattr(program_stages, "recompute", lambda *args: calls.append(1) or again(*args))
+    with proa._C.eager_mode():
+        for checkpoints in (None, [], numbers[:1], numbers):
+            stage = program_stages.ProgramStage(stages, 1, lambda tensor: tensor, checkpoints)
+            calls.clear()
+            stage.forward((), [x])[0].backward()
+            found.append((len(stage._segments), len(calls)))
+            grads = [p.grad.numpy() for p in stage.parameters()]
+            wanted = grads if checkpoints is None else wanted
+            for p, a, b in zip(stage.parameters(), grads, wanted):
+                np.testing.assert_array_equal(a, b)
+                p.clear_grad()
+    assert found == [(1, 0), (1, 0), (2, 1), (3, 2)]

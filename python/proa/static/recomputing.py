@@ -13,7 +13,7 @@ from proa.static import remaking
 from proa.static import scope as scopes
 from proa.static.replay import Value, parse
 
-__all__ = ["find_checkpoints", "number_of_calls", "recompute"]
+__all__ = ["changes_tensors", "find_checkpoints", "number_of_calls", "recompute"]
 
 
 def number_of_calls(program):
@@ -116,8 +116,9 @@ def _has_effects(call):
     return bool(call.regions) or call.op.endswith("_") or "random" in _traits().get(call.op, ("random",))
 
 
-def _changes_tensors(call):
-    return call.op.endswith("_") or any(_changes_tensors(inner) for region in call.regions for inner in region.calls)
+def changes_tensors(call):
+    """Whether a call writes to a tensor that is there: an update, a running statistic."""
+    return call.op.endswith("_") or any(changes_tensors(inner) for region in call.regions for inner in region.calls)
 
 
 @contextlib.contextmanager
@@ -155,7 +156,7 @@ def recompute(program, checkpoints, first):
         )
     forward = _Forward(replay.calls[:first], numbers)
     made, before, borders = {}, {}, {}
-    updates = next((at for at in range(first, len(replay.calls)) if _changes_tensors(replay.calls[at])), None)
+    updates = next((at for at in range(first, len(replay.calls)) if changes_tensors(replay.calls[at])), None)
 
     def remember(call):
         """Forward: what an operation reads that is changed later has a copy for the second run."""

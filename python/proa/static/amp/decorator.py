@@ -69,6 +69,18 @@ class OptimizerWithMixedPrecision:
             self._scaled_loss = program.current(self._scaled_loss)
             return pairs
 
+    def mix_for_scaler(self, program):
+        """Puts a program into mixed precision whose gradients are computed outside of it.
+
+        Returns:
+            amp.GradScaler | None: scales its loss as this optimizer would; None where losses are not scaled.
+        """
+        from proa.amp import GradScaler
+
+        mix(program, self._dtype, self._level, self._lists, self._use_guard, replaced=self.replaced)
+        self._program = program
+        return GradScaler(**self._scaling) if self._scales else None
+
     def apply_gradients(self, params_grads):
         """Appends the division by the factor, the step, which is left out where a gradient is not finite, and the change of the factor.
 

@@ -83,17 +83,7 @@ _NOT_DIVIDED = {"tensor_parallel": "leave it off, or train eagerly with hybrid_c
 
 # What a static program does not do besides: of two switches that each change the step.
 _NOT_BESIDE = {
-    "pipeline": (
-        "amp",
-        "recompute",
-        "gradient_merge",
-        "localsgd",
-        "adaptive_localsgd",
-        "sharding",
-        "dgc",
-        "asp",
-        "sync_batch_norm",
-    ),
+    "pipeline": ("localsgd", "adaptive_localsgd", "dgc", "asp", "sync_batch_norm"),
     "sharding": ("localsgd", "adaptive_localsgd", "dgc", "lamb", "lars"),
     "dgc": ("amp", "localsgd", "adaptive_localsgd", "lamb", "lars"),
     "localsgd": ("adaptive_localsgd",),
@@ -387,7 +377,8 @@ class DistributedStrategy:
         wrong = [
             (f"sharding_configs['{name}']", instead)
             for name, (value, instead) in _NOT_SHARDED.items()
-            if configs[name] != value
+            # Guards of devices say how many stages there are, and ProgramPipeline that it is this number.
+            if configs[name] != value and not (name == "pp_degree" and self.pipeline)
         ]
         if configs["stage"] not in (1, 2):
             wrong.append(

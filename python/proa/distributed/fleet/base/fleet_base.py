@@ -219,7 +219,7 @@ class Fleet(Workers):
             from proa.distributed.fleet.meta_optimizers.pipeline_program import PipelineProgramOptimizer
 
             self._started("distributed_optimizer")
-            return PipelineProgramOptimizer(optimizer, chosen)
+            return PipelineProgramOptimizer(optimizer if decorated else chosen.mixed(optimizer), chosen)
         optimizer = optimizer if decorated else chosen.mixed(optimizer)
         if world_size() > 1 or chosen.gradient_merge or chosen.recompute:
             from proa.distributed.fleet.meta_optimizers.semi_auto import DividedByMarks

@@ -3,15 +3,18 @@
 from proa import _C
 from proa.distributed import collective
 from proa.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
-from proa.distributed.fleet.meta_optimizers.dygraph_optimizer import HybridParallelOptimizer
-from proa.distributed.fleet.meta_optimizers.program_optimizer import Equal
+from proa.distributed.fleet.meta_optimizers.divided_program import degrees
+from proa.distributed.fleet.meta_optimizers.dygraph_optimizer import HybridParallelOptimizer, watch_all_ranks
+from proa.distributed.fleet.meta_optimizers.program_optimizer import Equal, checkpoints_of, merged_runs
 from proa.distributed.fleet.meta_optimizers.program_stages import ProgramStage, ProgramStages
 from proa.distributed.fleet.meta_parallel.pipeline_parallel import PipelineParallel
 from proa.distributed.fleet.utils.hybrid_parallel_util import average_gradients
 from proa.distributed.groups import world_size
 from proa.framework.grad_mode import no_grad
+from proa.optimizer import Optimizer
 from proa.static.binding import value_in
 from proa.static.program import default_startup_program
+from proa.static.recomputing import find_checkpoints
 from proa.static.scope import programs
 
 __all__ = ["PipelineProgramOptimizer", "ProgramPipeline"]
@@ -30,20 +33,41 @@ class _Worker(PipelineParallel):
         return gets, y
 
 
+def _degrees(strategy, workers, stages):
+    """(sharding, data) degrees of the workers of one stage."""
+    if not strategy.sharding:
+        return 1, workers
+    named = strategy.sharding_configs["pp_degree"]
+    if named not in (1, stages):
+        raise _C.located(
+            ValueError(f"pipeline: sharding_configs['pp_degree'] is {named}, and the program has {stages} stages")
+        )
+    return degrees(strategy.sharding_configs, workers)
+
+
+def _checkpoints(program, strategy):
+    """Numbers of the values at which segments end; None without `recompute`."""
+    tensors = checkpoints_of(strategy)
+    if tensors is None:
+        return None
+    return [program._program.value_number(t) for t in find_checkpoints(program, tensors)]
+
+
 class ProgramPipeline:
     """What a run of a program with stages does.
 
     Args:
-        program (static.Program): recorded under `device_guard`.
+        program (static.Program): recorded under `device_guard`; in mixed precision if `scaler` is given.
         loss (Tensor): what is trained.
         optimizer (Optimizer): does the steps, of the parameters of this worker's stage.
-        strategy (DistributedStrategy): has `pipeline_configs`.
+        strategy (DistributedStrategy): has `pipeline_configs`, and `recompute`, `gradient_merge` and `sharding` beside.
+        scaler (amp.GradScaler, optional): scales the loss.
 
     Raises:
         ValueError: the program cannot be divided, or the workers are no multiple of its stages.
     """
 
-    def __init__(self, program, loss, optimizer, strategy):
+    def __init__(self, program, loss, optimizer, strategy, scaler=None):
         self.stages = ProgramStages(program, [program.current(loss)])
         count = self.stages.count
         if self.stages.made_in.get(self.stages.targets[0]) != count - 1:
@@ -58,11 +82,14 @@ class ProgramPipeline:
                     f"pipeline: the program has {count} stages, and the job {world_size()} workers; give a multiple"
                 )
             )
-        names, dims = ["data", "pipe", "sharding", "model"], [world_size() // count, count, 1, 1]
+        sharding, data = _degrees(strategy, world_size() // count, count)
+        names, dims = ["data", "pipe", "sharding", "model"], [data, count, sharding, 1]
         self.hcg = HybridCommunicateGroup(CommunicateTopology(names, dims))
         self.stage = self.hcg.get_stage_id()
-        self._program, self._optimizer, self._strategy = program, optimizer, strategy
+        self._program, self._optimizer, self._strategy, self._scaler = program, optimizer, strategy, scaler
         self._of, self._worker, self._step, self._shared = None, None, None, None
+        self._checkpoints = _checkpoints(program, strategy)
+        self._merged, self._runs = merged_runs(strategy), 0
 
     def _captured(self):
         """[(tensor, stages that use it)] of what the program trains."""
@@ -84,18 +111,32 @@ class ProgramPipeline:
         if self._shared is None:
             self._share()
         with _C.eager_mode():
-            stage = ProgramStage(self.stages, self.stage, lambda tensor: value_in(scope, tensor))
+            stage = ProgramStage(self.stages, self.stage, lambda tensor: value_in(scope, tensor), self._checkpoints)
+            if self._step is not None and self.hcg._size("sharding") > 1:
+                self._check_same(stage)
             for tensor, stages in self._captured():
                 value_in(scope, tensor).is_shared_copy = len(stages) > 1 and self.stage != stages[0]
-            for settings in self._optimizer._groups:
-                settings["params"] = []
-            self._optimizer._groups[0]["params"] = stage.parameters()
-            self._optimizer._buckets = None
+            if self._step is None or self.hcg._size("sharding") == 1:
+                for settings in self._optimizer._groups:
+                    settings["params"] = []
+                self._optimizer._groups[0]["params"] = stage.parameters()
+                self._optimizer._buckets = None
             self._worker = _Worker(stage, self.hcg, self._strategy)
             self._worker.sums_gradients = self._strategy.gradient_scale_configs["scale_gradient"]
             if self._step is None:
                 self._step = HybridParallelOptimizer(self._optimizer, self.hcg, self._strategy)
         self._of = (scope, scope._changes)
+
+    def _check_same(self, stage):
+        """RuntimeError where parameters are other tensors than those that were divided."""
+        before = [id(p) for p in self._worker._model.parameters()]
+        if before != [id(p) for p in stage.parameters()]:
+            raise _C.located(
+                RuntimeError(
+                    "Executor.run: a pipeline beside sharding has the states of the parameters of one scope; train in that scope, and "
+                    "load into its tensors (static.load, set_state_dict)"
+                )
+            )
 
     def _share(self):
         """Groups of the stages that use one parameter; all workers make all of them, in one order."""
@@ -134,22 +175,39 @@ class ProgramPipeline:
                     )
                 )
         self._bind(scope)
-        loss = self._worker.forward_backward_pipeline((feeds, None))
-        if self._worker.sums_gradients:
-            self._average()
-        for group, tensor in self._shared:
-            average_gradients([value_in(scope, tensor)], group, total=True)
-        self._step.step()
-        self._step.clear_grad()
+        loss = self._worker.forward_backward_pipeline((feeds, None), self._scaler)
+        self._runs += 1
+        if self._runs % self._merged == 0:
+            self._update(scope)
         return [loss if _C.is_symbolic(tensor) else value_in(scope, tensor) for tensor in fetches]
+
+    def _update(self, scope):
+        """The step, of the gradients of all micro-batches (and runs, with `gradient_merge`)."""
+        self._average()
+        for group, tensor in self._shared:
+            value = value_in(scope, tensor)
+            # In stage 2 of sharding, that of the part.
+            average_gradients([value.part if getattr(value, "gradient_in_part", False) else value], group, total=True)
+        if self._scaler is None:
+            self._step.step()
+        else:
+            with _C.eager_mode():
+                self._scaler.step(self._step)
+                self._scaler.update()
+        self._step.clear_grad()
 
     @no_grad()
     def _average(self):
-        """Gradients that micro-batches have added up become means (`scale_gradient`); otherwise the loss of each was divided."""
+        """Gradients that were added up become means: of micro-batches with `scale_gradient` (otherwise the loss of each was divided),
+        of runs with `gradient_merge`."""
+        count = self._worker.accumulate_steps if self._worker.sums_gradients else 1
+        count *= self._merged if self._strategy.gradient_merge_configs["avg"] else 1
+        if count == 1:
+            return
         with _C.eager_mode():
-            for parameter in self._optimizer._groups[0]["params"]:
+            for parameter in self._step._parameter_list:
                 if parameter.grad is not None:
-                    parameter.grad = parameter.grad / self._worker.accumulate_steps
+                    parameter.grad = parameter.grad / count
 
     @no_grad()
     def gather(self, scope):
@@ -167,7 +225,7 @@ class PipelineProgramOptimizer:
     """An optimizer whose minimize divides a program into stages. What is not here it has from the optimizer.
 
     Args:
-        optimizer (Optimizer): does the steps.
+        optimizer (Optimizer | OptimizerWithMixedPrecision): does the steps.
         strategy (DistributedStrategy): has `pipeline_configs`.
     """
 
@@ -191,9 +249,13 @@ class PipelineProgramOptimizer:
             )
         program = next(p for p in list(programs) if p.owns(loss))
         startup = default_startup_program() if startup_program is None else startup_program
-        if not self._inner._groups:
-            self._inner._add_param_group({"params": []})
-        program._pipeline = ProgramPipeline(program, loss, self._inner, self._strategy)
+        inner, scaler = self._inner, None
+        if not isinstance(inner, Optimizer):  # in mixed precision
+            scaler = inner.mix_for_scaler(program)
+            inner, scaler = inner._optimizer, watch_all_ranks(scaler) if scaler is not None else None
+        if not inner._groups:
+            inner._add_param_group({"params": []})
+        program._pipeline = ProgramPipeline(program, loss, inner, self._strategy, scaler)
         equal = Equal(program)
         equal.run_now()
         startup._starts["parameters of the first worker"] = equal

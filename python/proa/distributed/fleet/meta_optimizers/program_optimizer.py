@@ -16,7 +16,7 @@ from proa.static.gradients import append_backward, current_pairs
 from proa.static.program import default_startup_program, program_guard
 from proa.static.scope import programs
 
-__all__ = ["Equal", "ProgramOptimizer", "by_rule"]
+__all__ = ["Equal", "ProgramOptimizer", "by_rule", "checkpoints_of", "merged_runs"]
 
 
 def by_rule(optimizer, strategy):
@@ -66,6 +66,39 @@ def by_rule(optimizer, strategy):
         rescale_grad=optimizer._rescale_grad,
         **shared,
     )
+
+
+def checkpoints_of(strategy):
+    """Those of `recompute_configs`; None where backward keeps what it needs.
+
+    Raises:
+        ValueError: it has none, and `recompute` is on.
+    """
+    if not strategy.recompute:
+        return None
+    checkpoints = list(strategy.recompute_configs["checkpoints"])
+    if not checkpoints:
+        raise _C.located(
+            ValueError(
+                "fleet: strategy.recompute needs recompute_configs['checkpoints'], the values of the program, or names of them, "
+                "between which backward computes again"
+            )
+        )
+    return checkpoints
+
+
+def merged_runs(strategy):
+    """How many runs a step takes the gradients of.
+
+    Raises:
+        ValueError: it is less than 1.
+    """
+    runs = int(strategy.gradient_merge_configs["k_steps"]) if strategy.gradient_merge else 1
+    if strategy.sharding and not strategy.gradient_merge:
+        runs = int(strategy.sharding_configs["gradient_merge_acc_step"])
+    if runs < 1:
+        raise _C.located(ValueError(f"fleet: gradient_merge_configs['k_steps'] is {runs}; it must be at least 1"))
+    return runs
 
 
 class Equal:
@@ -144,7 +177,7 @@ class ProgramOptimizer:
         self._loss = loss
         if self._strategy.sync_batch_norm and self._count > 1:
             loss = self._synchronize_norms(loss)
-        checkpoints = self._kept()
+        checkpoints = checkpoints_of(self._strategy)
         if not isinstance(self._inner, Optimizer):  # in mixed precision
             self._inner._checkpoints = checkpoints
             pairs = self._inner.backward(loss, startup_program, parameter_list, no_grad_set)
@@ -165,20 +198,6 @@ class ProgramOptimizer:
             with program_guard(self._program, self._startup):
                 self._divide(pairs)
         return pairs
-
-    def _kept(self):
-        """Those of `recompute_configs`; None where backward keeps what it needs."""
-        if not self._strategy.recompute:
-            return None
-        checkpoints = list(self._strategy.recompute_configs["checkpoints"])
-        if not checkpoints:
-            raise _C.located(
-                ValueError(
-                    "fleet: strategy.recompute needs recompute_configs['checkpoints'], the values of the program, or names of them, "
-                    "between which backward computes again"
-                )
-            )
-        return checkpoints
 
     def _synchronize_norms(self, loss):
         replaced = {"batch_norm": batch_norm_over_ranks}
@@ -219,11 +238,7 @@ class ProgramOptimizer:
                 RuntimeError("fleet: apply_gradients needs the gradients of a program; call backward first")
             )
         pairs = [(p, g) for p, g in current_pairs(params_grads) if g is not None]
-        runs = int(self._strategy.gradient_merge_configs["k_steps"]) if self._strategy.gradient_merge else 1
-        if self._strategy.sharding and not self._strategy.gradient_merge:
-            runs = int(self._strategy.sharding_configs["gradient_merge_acc_step"])
-        if runs < 1:
-            raise _C.located(ValueError(f"fleet: gradient_merge_configs['k_steps'] is {runs}; it must be at least 1"))
+        runs = merged_runs(self._strategy)
         with program_guard(self._program, self._startup), no_grad():
             if runs == 1:
                 self._step(pairs)

@@ -1,7 +1,11 @@
 """A program divided into the stages of a pipeline, by the devices that `static.device_guard` named while it was recorded."""
 
+from typing import NamedTuple
+
 from proa import _C
+from proa.autograd.recomputation import recompute
 from proa.nn.layer.layers import Layer
+from proa.static.recomputing import changes_tensors
 from proa.static.replay import Replay, parse
 
 __all__ = ["ProgramStage", "ProgramStages"]
@@ -11,6 +15,27 @@ def _innermost(guards, number):
     """The stage of the smallest guard around an operation; None outside of all."""
     around = [(end - first, stage) for first, end, stage in guards if first <= number < end]
     return min(around)[1] if around else None
+
+
+def _guarded(program):
+    """(the operations of a program, the stage of each that a guard names), also if it was made again since (in mixed precision)."""
+    versions = [before for before, *_ in program._replaced] + [program._program]
+    calls = parse(str(versions[0]))[1]
+    stages = [_innermost(program._devices, number) for number in range(len(calls))]
+    for (_, values, _), after in zip(program._replaced, versions[1:]):
+        known = {}
+        for call, stage in zip(calls, stages):
+            for value in _results(call):
+                if stage is not None and value in values and _C.program_of(values[value]) is after:
+                    known[after.value_number(values[value])] = stage
+        calls, stages = _by_results(after, known)
+    return calls, stages
+
+
+def _by_results(recorded, known):
+    """(its operations, the stage of each by that of its results; None where it is not known)."""
+    calls = parse(str(recorded))[1]
+    return calls, [next((known[v] for v in _results(call) if v in known), None) for call in calls]
 
 
 class ProgramStages:
@@ -46,13 +71,11 @@ class ProgramStages:
                 )
             )
         self.count = len(named)
-        calls = parse(str(recorded))[1]
-        guarded = [_innermost(program._devices, number) for number in range(len(calls))]
+        calls, guarded = _guarded(program)
         if part is not None:
             known = {value: stage for call, stage in zip(calls, guarded) for value in _results(call)}
             recorded = part._program
-            calls = parse(str(recorded))[1]
-            guarded = [next((known[v] for v in _results(call) if v in known), None) for call in calls]
+            calls, guarded = _by_results(recorded, known)
         self.recorded = recorded
         self.targets = [recorded.value_number(t) for t in targets]
         of_call, self.made_in = self._assign(calls, guarded)
@@ -141,17 +164,35 @@ def _operands(call):
 
 
 class _Part(Replay):
-    """The calls of one stage, made again; what it gets from the stage before stands in `env`."""
+    """Calls of one stage, made again; what they get from others stands in `env`."""
 
-    def __init__(self, stages, stage, feeds, captured):
+    def __init__(self, stages, calls, feeds, captured):
         super().__init__(stages.recorded, feeds, captured)
-        self.calls = stages.calls[stage]
+        self.calls = calls
 
     def made(self, values):
         """What stands for `values` after the calls."""
         for call in self.calls:
             self._make(call, exact=True)
         return [self.env[value] for value in values]
+
+
+class _Segment(NamedTuple):
+    """Calls of a stage that follow each other, and that backward makes again together.
+
+    Attributes:
+        calls (list[Call]): they.
+        gets (list[int]): numbers of the values that they take from before.
+        feeds (list[str]): inputs of the program that they use.
+        gives (list[int]): numbers of the values that others need of them.
+        modules (dict): recordings of them, by what the inputs are.
+    """
+
+    calls: list
+    gets: list
+    feeds: list
+    gives: list
+    modules: dict
 
 
 class ProgramStage(Layer):
@@ -161,19 +202,43 @@ class ProgramStage(Layer):
         stages (ProgramStages): of the program.
         stage (int): which.
         value_of (Callable): gives for a captured tensor of the program the one of the scope.
+        checkpoints (list[int], optional): numbers of values at which the stage ends segments; backward computes the inside of
+            each once more. None: it keeps what it needs.
     """
 
-    def __init__(self, stages, stage, value_of):
+    def __init__(self, stages, stage, value_of, checkpoints=None):
         super().__init__()
         self._stages, self._stage, self._value_of = stages, stage, value_of
         self.feeds = stages.feeds[stage]
         self._gets, self._gives = stages.gets(stage), stages.gives(stage)
-        self._modules = {}  # by what the inputs are
+        self._again = checkpoints is not None
+        self._segments = self._divided(set(checkpoints or ()))
         recorded = stages.recorded
         self.trained = []
         for number, (_, tensor) in zip(parse(str(recorded))[0], recorded.captured):
             if number in stages.captured[stage] and not tensor.stop_gradient:
                 self.trained.append(value_of(tensor))
+
+    def _divided(self, checkpoints):
+        """The segments of the stage: each but the last ends with a call that makes a checkpoint."""
+        recorded, pieces = self._stages.recorded, [[]]
+        for call in self._stages.calls[self._stage]:
+            pieces[-1].append(call)
+            if checkpoints.intersection(_results(call)):
+                pieces.append([])
+        pieces = [piece for piece in pieces if piece] or [[]]
+        number_of = {recorded.value_number(recorded.find(name)): name for name in self.feeds}
+        used = [{v for call in piece for v in _operands(call)} for piece in pieces]
+        segments, there = [], dict.fromkeys(self._gets)
+        for at, piece in enumerate(pieces):
+            own = dict.fromkeys(v for call in piece for v in _results(call))
+            later = {*self._gives}.union(*used[at + 1 :])
+            gives = [v for v in own if v in later] if len(pieces) > 1 else self._gives
+            gets = [v for v in there if v in used[at]] if len(pieces) > 1 else self._gets
+            feeds = [name for v, name in number_of.items() if v in used[at]] if len(pieces) > 1 else self.feeds
+            segments.append(_Segment(piece, gets, feeds, gives, {}))
+            there |= own
+        return segments
 
     def parameters(self, include_sublayers=True):
         """Those that the stage uses."""
@@ -188,7 +253,7 @@ class ProgramStage(Layer):
 
     @staticmethod
     def _loss_fn(outputs, _):
-        return outputs[0]
+        return outputs[0].astype(_C.float32)
 
     def forward(self, gets, feeds):
         """What the next stage gets, or (loss,), as a tuple.
@@ -197,25 +262,38 @@ class ProgramStage(Layer):
             gets (tuple): from the stage before.
             feeds (list): of a micro-batch, in the order of `self.feeds`.
         """
-        tensors = [*gets, *feeds]
-        key = tuple((tuple(t.shape), t.dtype, t.stop_gradient) for t in tensors)
-        if key not in self._modules:
-            self._modules[key] = self._record(tensors)
-        return tuple(self._modules[key].call(tensors))
+        values, named = dict(zip(self._gets, gets)), dict(zip(self.feeds, feeds))
+        for segment in self._segments:
+            tensors = [*(values[v] for v in segment.gets), *(named[name] for name in segment.feeds)]
+            key = tuple((tuple(t.shape), t.dtype, t.stop_gradient) for t in tensors)
+            if key not in segment.modules:
+                segment.modules[key] = self._record(segment, tensors)
+            module = segment.modules[key]
+            # What changes running statistics is done once.
+            if self._again and not any(changes_tensors(call) for call in segment.calls):
+                with _C.eager_mode():
+                    found = recompute(lambda *tensors, module=module: tuple(module.call(list(tensors))), *tensors)
+            else:
+                found = module.call(tensors)
+            values.update(zip(segment.gives, found))
+        return tuple(values[v] for v in self._gives)
 
-    def _record(self, tensors):
-        """The calls of the stage as a program of their own, for inputs like these."""
+    def _record(self, segment, tensors):
+        """The calls of a segment as a program of their own, for inputs like these."""
         names = [f"x{at}" for at in range(len(tensors))]
-        return self.recorded(names, tensors, follow=True)
+        return self._recorded(segment, names, tensors, follow=True)
 
-    def recorded(self, names, like, follow=False):
+    def recorded(self, names, like):
         """A module of the stage's calls.
 
         Args:
             names (list[str]): of what it gets, and of its feeds.
             like (list[Tensor]): what those are like; dims that are open stay open.
-            follow (bool): it will be differentiated.
         """
+        (segment,) = self._segments
+        return self._recorded(segment, names, like, follow=False)
+
+    def _recorded(self, segment, names, like, follow):
         program = _C.Program()
         if follow:
             program.follow_gradients()
@@ -226,11 +304,8 @@ class ProgramStage(Layer):
             for name, t in zip(names, like)
         ]
         with _C.eager_mode(), program.recording():
-            outputs = self._again(*inputs)
+            count = len(segment.gets)
+            part = _Part(self._stages, segment.calls, dict(zip(segment.feeds, inputs[count:])), self._value_of)
+            part.env.update(zip(segment.gets, inputs[:count]))
+            outputs = part.made(segment.gives)
         return program.module(names, outputs)
-
-    def _again(self, *tensors):
-        count = len(self._gets)
-        part = _Part(self._stages, self._stage, dict(zip(self.feeds, tensors[count:])), self._value_of)
-        part.env.update(zip(self._gets, tensors[:count]))
-        return part.made(self._gives)

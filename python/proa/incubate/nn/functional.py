@@ -3,6 +3,7 @@
 import math
 
 from proa import _C
+from proa.incubate.nn.divided import ring_of
 from proa.nn import functional as F
 from proa.nn.functional.attention import additive_mask
 
@@ -37,7 +38,8 @@ def fused_feedforward(x, linear1_weight, linear2_weight, linear1_bias=None, line
         training (bool): whether anything is dropped.
         mode (str): that of nn.functional.dropout.
         add_residual (bool): add x.
-        ring_id, name: not used.
+        ring_id (int): number of the group of processes (`group.id`) that divide linear1's outputs and linear2's inputs; x and the result are the same on all; -1: one has all.
+        name: not used.
 
     Returns:
         Tensor: of the shape of x.
@@ -51,10 +53,12 @@ def fused_feedforward(x, linear1_weight, linear2_weight, linear1_bias=None, line
         [1, 2, 4]
     """
     x = _C.tensor_argument(x, "fused_feedforward", "x")
-    function = _activation("fused_feedforward", activation)
-    y = _normalized(x, ln1_scale, ln1_bias, ln1_epsilon) if pre_layer_norm else x
-    y = F.dropout(function(F.linear(y, linear1_weight, linear1_bias)), dropout1_rate, training=training, mode=mode)
-    y = F.dropout(F.linear(y, linear2_weight, linear2_bias), dropout2_rate, training=training, mode=mode)
+    function, ring = _activation("fused_feedforward", activation), ring_of("fused_feedforward", ring_id)
+    y = ring.copy_in(_normalized(x, ln1_scale, ln1_bias, ln1_epsilon) if pre_layer_norm else x)
+    y = function(F.linear(y, linear1_weight, linear1_bias))
+    with ring.own_numbers():
+        y = F.dropout(y, dropout1_rate, training=training, mode=mode)
+    y = F.dropout(ring.linear(y, linear2_weight, linear2_bias), dropout2_rate, training=training, mode=mode)
     y = x + y if add_residual else y
     return y if pre_layer_norm else _normalized(y, ln2_scale, ln2_bias, ln2_epsilon)
 
@@ -106,7 +110,8 @@ def fused_multi_head_attention(x, qkv_weight, linear_weight, pre_layer_norm=Fals
         training (bool): whether anything is dropped.
         mode (str): that of nn.functional.dropout.
         add_residual (bool): add x.
-        ring_id, name: not used.
+        ring_id (int): number of the group of processes (`group.id`) that divide heads; x and the result are the same on all; -1: one has all.
+        name: not used.
 
     Returns:
         Tensor: of the shape of x; with cache_kv also the new cache, [2, N, heads, before + L, head_dim].
@@ -121,12 +126,14 @@ def fused_multi_head_attention(x, qkv_weight, linear_weight, pre_layer_norm=Fals
     """
     what = "fused_multi_head_attention"
     x, qkv_weight = _C.tensor_argument(x, what, "x"), _C.tensor_argument(qkv_weight, what, "qkv_weight")
-    y = _normalized(x, pre_ln_scale, pre_ln_bias, pre_ln_epsilon) if pre_layer_norm else x
+    ring = ring_of(what, ring_id)
+    y = ring.copy_in(_normalized(x, pre_ln_scale, pre_ln_bias, pre_ln_epsilon) if pre_layer_norm else x)
     query, key, value = _query_key_value(what, y, qkv_weight, qkv_bias).unbind(0)
     if cache_kv is not None:
         key, value = _C.ops.concat([cache_kv[0], key], 2), _C.ops.concat([cache_kv[1], value], 2)
-    y = _attended(query, key, value, attn_mask, attn_dropout_rate, training, mode)
-    y = F.dropout(F.linear(y, linear_weight, linear_bias), dropout_rate, training=training, mode=mode)
+    with ring.own_numbers():
+        y = _attended(query, key, value, attn_mask, attn_dropout_rate, training, mode)
+    y = F.dropout(ring.linear(y, linear_weight, linear_bias), dropout_rate, training=training, mode=mode)
     y = x + y if add_residual else y
     y = y if pre_layer_norm else _normalized(y, ln_scale, ln_bias, ln_epsilon)
     return y if cache_kv is None else (y, _C.ops.stack([key, value], 0))
@@ -153,7 +160,8 @@ def fused_multi_transformer(x, ln_scales, ln_biases, qkv_weights, qkv_biases, li
         training (bool): whether anything is dropped.
         mode (str): that of nn.functional.dropout.
         trans_qkvw (bool): qkv_weights are [3, heads, head_dim, embed_dim]; else [embed_dim, 3, heads, head_dim].
-        ring_id, name: not used.
+        ring_id (int): number of the group of processes (`group.id`) that divide heads and hidden sizes; x and the result are the same on all; -1: one has all.
+        name: not used.
 
     Returns:
         Tensor: of the shape of x; with cache_kvs also these.
@@ -171,7 +179,7 @@ def fused_multi_transformer(x, ln_scales, ln_biases, qkv_weights, qkv_biases, li
     """
     what = "fused_multi_transformer"
     x, function = _C.tensor_argument(x, what, "x"), _activation(what, activation)
-    layers = len(qkv_weights)
+    layers, ring = len(qkv_weights), ring_of(what, ring_id)
     if cache_kvs is not None and len(cache_kvs) != layers:
         raise _C.located(ValueError(f"{what}: {len(cache_kvs)} caches for {layers} layers"))
     if time_step is not None and cache_kvs is None:
@@ -182,20 +190,23 @@ def fused_multi_transformer(x, ln_scales, ln_biases, qkv_weights, qkv_biases, li
         return None if values is None else values[i]
 
     for i in range(layers):
-        y = _normalized(x, of(ln_scales, i), of(ln_biases, i), epsilon) if pre_layer_norm else x
+        y = ring.copy_in(_normalized(x, of(ln_scales, i), of(ln_biases, i), epsilon) if pre_layer_norm else x)
         query, key, value = _query_key_value(what, y, qkv_weights[i], of(qkv_biases, i), trans_qkvw).unbind(0)
         if cache_kvs is not None:
             key, value = _written(what, cache_kvs[i], key, value, begin)
-        y = _attended(query, key, value, attn_mask, dropout_rate, training, mode)
+        with ring.own_numbers():
+            y = _attended(query, key, value, attn_mask, dropout_rate, training, mode)
         y = x + F.dropout(
-            F.linear(y, linear_weights[i], of(linear_biases, i)), dropout_rate, training=training, mode=mode
+            ring.linear(y, linear_weights[i], of(linear_biases, i)), dropout_rate, training=training, mode=mode
         )
         x = y if pre_layer_norm else _normalized(y, of(ln_scales, i), of(ln_biases, i), epsilon)
-        y = _normalized(x, of(ffn_ln_scales, i), of(ffn_ln_biases, i), epsilon) if pre_layer_norm else x
-        y = F.dropout(
-            function(F.linear(y, ffn1_weights[i], of(ffn1_biases, i))), dropout_rate, training=training, mode=mode
+        y = ring.copy_in(_normalized(x, of(ffn_ln_scales, i), of(ffn_ln_biases, i), epsilon) if pre_layer_norm else x)
+        y = function(F.linear(y, ffn1_weights[i], of(ffn1_biases, i)))
+        with ring.own_numbers():
+            y = F.dropout(y, dropout_rate, training=training, mode=mode)
+        y = x + F.dropout(
+            ring.linear(y, ffn2_weights[i], of(ffn2_biases, i)), dropout_rate, training=training, mode=mode
         )
-        y = x + F.dropout(F.linear(y, ffn2_weights[i], of(ffn2_biases, i)), dropout_rate, training=training, mode=mode)
         x = y if pre_layer_norm else _normalized(y, of(ffn_ln_scales, i), of(ffn_ln_biases, i), epsilon)
     return x if cache_kvs is None else (x, cache_kvs)
 

@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.incubate.nn import functional as fused
+from proa.incubate.nn.divided import divided_parameters, ring_of
 from proa.nn.initializer import Constant
 from proa.nn.layer.layers import Layer
 from proa.nn.layer.transformer import _attrs
@@ -30,10 +31,12 @@ class FusedMultiHeadAttention(Layer):
         qkv_weight_attr, qkv_bias_attr, ... ln_bias_attr (optional): attributes of the parameters.
         epsilon (float): added to variances.
         weight_attr, bias_attr (optional): attributes of the weights and biases that have none of their own.
-        nranks, ring_id, name: not used.
+        nranks (int): processes that divide the heads; parameters are of this one's num_heads / nranks.
+        ring_id (int): number of their group, `group.id`.
+        name: not used.
 
     Raises:
-        ValueError: sizes that do not fit, or need_weights.
+        ValueError: sizes that do not fit, need_weights, or a group that is none of nranks processes.
 
     Examples:
         >>> layer = proa.incubate.nn.FusedMultiHeadAttention(8, 2)
@@ -58,18 +61,28 @@ class FusedMultiHeadAttention(Layer):
                 raise _C.located(
                     ValueError(f"FusedMultiHeadAttention: {which} must be embed_dim, {embed_dim}; it is {size}")
                 )
-        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
+        ring = ring_of("FusedMultiHeadAttention", ring_id, nranks)
+        (heads,), part = divided_parameters("FusedMultiHeadAttention", ring, nranks, num_heads=num_heads)
+        self.embed_dim, self.num_heads, self.head_dim, self._ring_id = embed_dim, heads, embed_dim // num_heads, ring_id
         self.normalize_before, self.epsilon = normalize_before, epsilon
         self.dropout_rate, self.attn_dropout_rate = dropout_rate, attn_dropout_rate
 
         def chosen(attr, common):
             return common if attr is None else attr
 
-        self.qkv_weight = self.create_parameter(
-            [3, num_heads, self.head_dim, embed_dim], attr=chosen(qkv_weight_attr, weight_attr)
+        self.qkv_weight = part(
+            self.create_parameter,
+            1,
+            [3, heads, self.head_dim, embed_dim],
+            attr=chosen(qkv_weight_attr, weight_attr),
         )
-        self.qkv_bias = _bias(self, [3, num_heads, self.head_dim], chosen(qkv_bias_attr, bias_attr))
-        self.linear_weight = self.create_parameter([embed_dim, embed_dim], attr=chosen(linear_weight_attr, weight_attr))
+        self.qkv_bias = part(_bias, 1, self, [3, heads, self.head_dim], chosen(qkv_bias_attr, bias_attr))
+        self.linear_weight = part(
+            self.create_parameter,
+            0,
+            [heads * self.head_dim, embed_dim],
+            attr=chosen(linear_weight_attr, weight_attr),
+        )
         self.linear_bias = _bias(self, [embed_dim], chosen(linear_bias_attr, bias_attr))
         self.pre_ln_scale = self.pre_ln_bias = self.ln_scale = self.ln_bias = None
         if normalize_before:
@@ -86,7 +99,7 @@ class FusedMultiHeadAttention(Layer):
         return fused.fused_multi_head_attention(
             query, self.qkv_weight, self.linear_weight, self.normalize_before, self.pre_ln_scale, self.pre_ln_bias,
             self.ln_scale, self.ln_bias, self.epsilon, self.qkv_bias, self.linear_bias, cache, attn_mask,
-            self.dropout_rate, self.attn_dropout_rate, self.epsilon, self.training,
+            self.dropout_rate, self.attn_dropout_rate, self.epsilon, self.training, ring_id=self._ring_id,
         )  # fmt: skip
 
     def extra_repr(self):
@@ -106,7 +119,12 @@ class FusedFeedForward(Layer):
         normalize_before (bool): normalize inputs, not sums.
         linear1_weight_attr, ... ln2_bias_attr (optional): attributes of the parameters.
         weight_attr, bias_attr (optional): attributes of the weights and biases that have none of their own.
-        nranks, ring_id, name: not used.
+        nranks (int): processes that divide the hidden layer; parameters are of this one's dim_feedforward / nranks.
+        ring_id (int): number of their group, `group.id`.
+        name: not used.
+
+    Raises:
+        ValueError: sizes that do not fit, or a group that is none of nranks processes.
 
     Examples:
         >>> proa.incubate.nn.FusedFeedForward(8, 16)(proa.ones([1, 3, 8])).shape
@@ -123,7 +141,10 @@ class FusedFeedForward(Layer):
             raise _C.located(
                 ValueError(f"FusedFeedForward: sizes must be positive; they are {d_model}, {dim_feedforward}")
             )
-        self._d_model, self._dim_feedforward, self._epsilon = d_model, dim_feedforward, epsilon
+        ring = ring_of("FusedFeedForward", ring_id, nranks)
+        (hidden,), part = divided_parameters("FusedFeedForward", ring, nranks, dim_feedforward=dim_feedforward)
+        self._d_model, self._dim_feedforward, self._epsilon = d_model, hidden, epsilon
+        self._ring_id = ring_id
         self._activation, self._normalize_before = activation, normalize_before
         self._dropout_rate = dropout_rate
         self._act_dropout_rate = dropout_rate if act_dropout_rate is None else act_dropout_rate
@@ -131,12 +152,12 @@ class FusedFeedForward(Layer):
         def chosen(attr, common):
             return common if attr is None else attr
 
-        self._linear1_weight = self.create_parameter(
-            [d_model, dim_feedforward], attr=chosen(linear1_weight_attr, weight_attr)
+        self._linear1_weight = part(
+            self.create_parameter, 1, [d_model, hidden], attr=chosen(linear1_weight_attr, weight_attr)
         )
-        self._linear1_bias = _bias(self, [dim_feedforward], chosen(linear1_bias_attr, bias_attr))
-        self._linear2_weight = self.create_parameter(
-            [dim_feedforward, d_model], attr=chosen(linear2_weight_attr, weight_attr)
+        self._linear1_bias = part(_bias, 0, self, [hidden], chosen(linear1_bias_attr, bias_attr))
+        self._linear2_weight = part(
+            self.create_parameter, 0, [hidden, d_model], attr=chosen(linear2_weight_attr, weight_attr)
         )
         self._linear2_bias = _bias(self, [d_model], chosen(linear2_bias_attr, bias_attr))
         self._ln1_scale = self._ln1_bias = self._ln2_scale = self._ln2_bias = None
@@ -156,7 +177,7 @@ class FusedFeedForward(Layer):
         return fused.fused_feedforward(
             src, self._linear1_weight, self._linear2_weight, self._linear1_bias, self._linear2_bias, self._ln1_scale,
             self._ln1_bias, self._ln2_scale, self._ln2_bias, self._act_dropout_rate, self._dropout_rate,
-            self._activation, self._epsilon, self._epsilon, self._normalize_before, self.training,
+            self._activation, self._epsilon, self._epsilon, self._normalize_before, self.training, ring_id=self._ring_id,
         )  # fmt: skip
 
     def extra_repr(self):

@@ -24,8 +24,8 @@ def _share(what, name, size, group):
     return size // group.nranks
 
 
-def _own_numbers(group):
-    """Parts of one parameter must not be drawn from equal numbers."""
+def own_numbers(group):
+    """Random numbers of each process its own: parts of one parameter must not be drawn from equal ones."""
     tracker = get_rng_state_tracker()
     if group.nranks == 1:
         return contextlib.nullcontext()
@@ -38,7 +38,7 @@ class _Divided(Layer):
     """A layer with a parameter of which this process has one part along `axis`."""
 
     def _divided(self, group, shape, attr, axis, is_bias=False):
-        with _own_numbers(group):
+        with own_numbers(group):
             parameter = self.create_parameter(shape, attr, is_bias=is_bias)
         if parameter is not None and group.nranks > 1:
             parameter.is_distributed = True

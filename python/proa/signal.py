@@ -6,6 +6,7 @@ from proa._generated.signal import frame, overlap_add
 from proa.framework.attributes import known_number as _known_number
 from proa.framework.names import missing as _missing
 from proa.framework.requirements import require_sizes as _require_sizes
+from proa.framework.requirements import with_size as _with_size
 
 __all__ = ["istft", "stft"]
 
@@ -32,8 +33,10 @@ def _lengths(what, n_fft, hop_length, win_length, window):
     if window is None:
         return n_fft, hop_length, win_length, None
     window = _C.tensor_argument(window, what, "window")
-    if list(window.shape) != [win_length]:
-        raise _C.located(ValueError(f"{what}: window must be [{win_length}]; it is {list(window.shape)}"))
+    says = f"{what}: window must be [{win_length}]; it is {{}}"
+    if len(window.shape) != 1:
+        raise _C.located(ValueError(says.format(list(window.shape))))
+    window = _with_size(window, 0, win_length, says)
     return n_fft, hop_length, win_length, window
 
 

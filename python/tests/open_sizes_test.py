@@ -16,12 +16,17 @@ import pytest
 
 import proa as paddle
 from ops.conformance import samples
+from proa import _C
 from python.tests.public_cases import Case, public_cases
 
 # Why a dim cannot be open, by a part of the message.
 REFUSED = {
     "must be known": "the rank or the number of results depends on the size (squeeze, unbind, unstack)",
-    "is known only when the program runs": "Python needs the number: the number of results, of turns of a loop",
+    "fill_diagonal_: the size": "which places in memory lie on the diagonal depends on the sizes",
+    "fill_diagonal_tensor: the size": "the same",
+    "fill_diagonal_tensor_: the size": "the same",
+    "sparse_attention: the size": "Python goes over rows",
+    "where sizes must be known": "an axis that is found by its size",
     "no elements until the program runs": "Python reads elements: which ones there are decides the size of the result",
     "gives no tensors": "the result is a number of Python",
     "must be int when the program is recorded": "an attribute that must be a number then",
@@ -326,6 +331,14 @@ def _same_padding(x):
             [(4, 2, 3)],
         ),
         (lambda x: paddle.nn.functional.group_norm(x, 2, weight=paddle.ones([4])), [None, None, 3], [(2, 4, 3)]),
+        (lambda x: paddle.nn.functional.glu(x, 1), [None, None, None], [(2, 4, 3), (3, 2, 2)]),
+        (lambda x: paddle.nn.functional.maxout(x, 3), [None, None, None], [(2, 6, 3), (1, 3, 2)]),
+        (lambda x: paddle.nn.functional.pixel_shuffle(x, 2), [None] * 4, [(2, 8, 3, 2), (1, 4, 2, 2)]),
+        (lambda x: paddle.nn.functional.pixel_shuffle(x, 2, "NHWC"), [None] * 4, [(2, 3, 2, 8)]),
+        (lambda x: paddle.nn.functional.group_norm(x, 2), [None, None, None], [(2, 4, 3), (1, 2, 3)]),
+        (lambda x: paddle.nn.functional.instance_norm(x), [None, None, None], [(2, 4, 3), (1, 2, 3)]),
+        (lambda x: paddle.inner(x, x[:1]), [None, None], [(2, 4), (3, 5)]),
+        (lambda x: paddle.tensordot(x, x.transpose([1, 0]), 1), [None, None], [(2, 4), (3, 5)]),
         (lambda x: paddle.ones([1, 1, 3]).expand([x.shape[0], -1, -1])[:, : x.shape[1]] * x, [None, 1, 3], [(4, 1, 3)]),
     ],
 )
@@ -345,6 +358,47 @@ def test_own_dims_that_do_not_fit(tmp_path):
     paddle.jit.save(paddle.nn.LayerNorm(6), prefix, input_spec=[spec])
     with pytest.raises(ValueError):
         paddle.jit.load(prefix)(paddle.ones([2, 5]))
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "says"),
+    [
+        (lambda x: paddle.nn.functional.glu(x, 1), [2, 3, 4, 4], "glu: the size of axis 1 is odd; x is"),
+        (lambda x: paddle.nn.functional.maxout(x, 2), [2, 3, 4, 4], "maxout: groups must be above 1 and divide"),
+        (lambda x: paddle.nn.functional.pixel_shuffle(x, 2), [2, 6, 4, 4], "pixel_shuffle: the channels are not"),
+        (lambda x: paddle.nn.functional.group_norm(x, 2), [2, 3, 4, 4], "group_norm: the channels are not divisible"),
+        (lambda x: paddle.nn.functional.grid_sample(x, x), [2, 3, 4, 4], "grid_sample: x must be"),
+        (lambda x: paddle.inner(x, x.transpose([0, 1, 3, 2])), [2, 3, 4, 5], "inner: the last dims differ"),
+        (lambda x: paddle.tensordot(x, x, 1), [2, 3, 4, 5], "tensordot: the summed dims differ"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_seen_by_the_run(function, shape, says):
+    """The sentence is that of the eager call, up to the shape that it names."""
+    with pytest.raises(ValueError, match=says) as eager:
+        function(paddle.ones(shape))
+    paddle.enable_static()
+    try:
+        program = paddle.static.Program()
+        with paddle.static.program_guard(program):
+            out = function(paddle.static.data("x", [None] * 4))
+        with pytest.raises(ValueError, match=says) as late:
+            paddle.static.Executor().run(program, feed={"x": np.ones(shape, "float32")}, fetch_list=[out])
+    finally:
+        paddle.disable_static()
+    assert str(eager.value) in str(late.value)
+
+
+def test_a_refusal_names_the_function():
+    def program_of(function):
+        paddle.jit.to_static(function, input_spec=[paddle.static.InputSpec([None, None])]).concrete_program  # noqa: B018
+
+    with pytest.raises(
+        RuntimeError, match=r"fill_diagonal_: the size of dim 0 of a tensor \[-1, -1\] float32 is known only"
+    ):
+        program_of(lambda x: (x * 1.0).fill_diagonal_(1.0))
+    x = _C.Program().add_input("x", [-1, -1], paddle.float32)
+    with pytest.raises(RuntimeError, match="int: the size of dim 1"):
+        int(x.shape[1])
 
 
 def test_differences_of_sizes_are_numbers():

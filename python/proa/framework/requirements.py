@@ -9,7 +9,7 @@ computes with that:
 from proa import _C
 from proa.framework.size import Size, is_same
 
-__all__ = ["as_tensor", "require", "require_sizes"]
+__all__ = ["as_tensor", "require", "require_multiple", "require_sizes", "with_size"]
 
 
 def require(x, holds, message, *data):
@@ -42,6 +42,26 @@ def require_sizes(x, sizes, wanted, message, *tensors):
         raise _C.located(ValueError(message))
     holds = as_tensor([a for a, _ in late]) == as_tensor([b for _, b in late])
     return require(x, holds, message, *[_C.ops.shape(t) for t in tensors])
+
+
+def require_multiple(x, size, factor, message, *tensors):
+    """x, where a size is a multiple of factor; else a ValueError, as of `require_sizes`."""
+    return require_sizes(x, [size % factor], [0], message, *tensors)
+
+
+def with_size(x, axis, size, message):
+    """x, whose dim `axis` is known to be `size` from here on; else a ValueError, as of `require_sizes`.
+
+    Args:
+        x (Tensor): of any shape that has the dim.
+        axis (int): from 0.
+        size (int): what its size has to be.
+        message (str): of the error; "{}" in it stands for the shape of x.
+    """
+    if is_same(x.shape[axis], size):
+        return x
+    x = require_sizes(x, [x.shape[axis]], [size], message, x)
+    return _C.ops.reshape(x, [*x.shape[:axis], size, *x.shape[axis + 1 :]])
 
 
 def as_tensor(sizes):

@@ -63,6 +63,7 @@ class Size:
         return _C.ops.squeeze(_C.ops.slice(_C.ops.shape(self._of), [0], [self._axis], [self._axis + 1]), [0])
 
     def _refuse(self, what):
+        what = _asking_function() or what
         name = "the number of elements" if self._axis is None else f"the size of dim {self._axis}"
         shape = "[" + ", ".join(str(-1 if isinstance(s, Size) else s) for s in self._of.shape) + "]"
         raise _C.located(
@@ -255,6 +256,19 @@ class Size:
 
     def __abs__(self):
         return self
+
+
+def _asking_function():
+    """The function of this package that asks for the number; None if a user's own code does."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("proa."):
+        name = frame.f_code.co_name
+        if frame.f_globals["__name__"].startswith("proa.jit."):  # where a user's function is recorded
+            return None
+        if not name.startswith(("_", "<")) and frame.f_globals["__name__"] != __name__:
+            return name
+        frame = frame.f_back
+    return None
 
 
 def _plain(number):

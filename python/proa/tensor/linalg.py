@@ -6,6 +6,7 @@ from proa import _C
 from proa.framework.attributes import is_late, known, known_ints, known_number, known_real, number, numbers
 from proa.framework.names import borrow as _borrow
 from proa.framework.requirements import require_sizes
+from proa.framework.size import is_same
 from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of, known_axis_of
 from proa.tensor.method import method as _method
@@ -113,8 +114,8 @@ def inner(x, y, name=None):
     y = _C.tensor_argument(y, "inner", "y")
     if not x.shape or not y.shape:
         return x * y
-    if not is_late(x.shape[-1], y.shape[-1]) and x.shape[-1] != y.shape[-1]:  # tensordot repeats a size of 1
-        raise _C.located(ValueError(f"inner: the last dims differ; x is {list(x.shape)}, y is {list(y.shape)}"))
+    # tensordot repeats a size of 1
+    x = require_sizes(x, x.shape[-1:], y.shape[-1:], "inner: the last dims differ; x is {}, y is {}", x, y)
     return tensordot(x, y, [[len(x.shape) - 1], [len(y.shape) - 1]])
 
 
@@ -157,9 +158,12 @@ def cross(x, y, axis=None, name=None):
     y = _C.tensor_argument(y, "cross", "y")
     if axis is None:
         sizes = list(x.shape)
-        if 3 not in sizes:
+        axis = next((i for i, size in enumerate(sizes) if is_late(size) or size == 3), None)
+        if axis is None:
             raise _C.located(ValueError(f"cross: x has no dim of size 3; it is {sizes} {x.dtype.name}"))
-        axis = sizes.index(3)
+        if is_late(sizes[axis]):
+            says = f"cross: axis must be given where sizes must be known to find it; x is {sizes} {x.dtype.name}"
+            raise _C.located(ValueError(says))
     axis = known_axis_of("cross", axis, x)
     sizes = (x.shape[axis], y.shape[axis]) if len(y.shape) == len(x.shape) else ()
     if not sizes or any(not is_late(size) and size != 3 for size in sizes):
@@ -290,19 +294,13 @@ def tensordot(x, y, axes=2, name=None):
     free_x = [i for i in range(len(x.shape)) if i not in ax]
     free_y = [i for i in range(len(y.shape)) if i not in ay]
     # What a size of 1 stands beside is added up first.
-    over_x = [i for i, j in zip(ax, ay) if y.shape[j] == 1 != x.shape[i]]
-    over_y = [j for i, j in zip(ax, ay) if x.shape[i] == 1 != y.shape[j]]
+    over_x = [i for i, j in zip(ax, ay) if is_same(y.shape[j], 1) and not is_same(x.shape[i], 1)]
+    over_y = [j for i, j in zip(ax, ay) if is_same(x.shape[i], 1) and not is_same(y.shape[j], 1)]
     x = x.sum(over_x, x.dtype, True) if over_x else x
     y = y.sum(over_y, y.dtype, True) if over_y else y
     summed_x, summed_y = [x.shape[i] for i in ax], [y.shape[i] for i in ay]
-    for a, b in zip(summed_x, summed_y):
-        if a != b:
-            raise _C.located(
-                ValueError(
-                    f"tensordot: the summed dims differ, {summed_x} and {summed_y}; "
-                    f"x is {list(x.shape)}, y is {list(y.shape)}"
-                )
-            )
+    says = f"tensordot: the summed dims differ, {ax} of x and {ay} of y; x is {{}}, y is {{}}"
+    x = require_sizes(x, summed_x, summed_y, says, x, y)
     ops = _C.ops
     rows, columns = [x.shape[i] for i in free_x], [y.shape[i] for i in free_y]
     inner_size = math.prod(summed_x)

@@ -3,7 +3,7 @@
 from proa import _C
 from proa.framework.dtype import as_dtype
 from proa.framework.names import borrow as _borrow
-from proa.framework.requirements import require_sizes
+from proa.framework.requirements import require_sizes, with_size
 from proa.tensor.attribute import tensor_or_number
 from proa.tensor.manipulation import axis_of
 from proa.tensor.method import method as _method
@@ -117,6 +117,13 @@ def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
     return _C.ops.argmin(x, axis, keepdim, _index_dtype("argmin", dtype))
 
 
+def _column(op, index):
+    """An index [number], or [number, 1], as [number]."""
+    if len(index.shape) != 2:
+        return index
+    return _C.ops.squeeze(with_size(index, 1, 1, f"{op}: index must be [number] or [number, 1]; it is {{}}"), [1])
+
+
 @_method
 def gather(x, index, axis=None, name=None):
     """Slices of x along an axis.
@@ -130,10 +137,9 @@ def gather(x, index, axis=None, name=None):
         >>> proa.gather(proa.to_tensor([10, 20, 30]), proa.to_tensor([2, 0])).tolist()
         [30, 10]
     """
-    index = _C.tensor_argument(index, "gather", "index")
+    x = _C.tensor_argument(x, "gather", "x")
+    index = _column("gather", _C.tensor_argument(index, "gather", "index"))
     axis = 0 if axis is None else axis_of("gather", axis, x)
-    if len(index.shape) == 2 and index.shape[1] == 1:
-        index = _C.ops.reshape(index, [-1])
     return _C.ops.gather(x, index, axis)
 
 
@@ -151,9 +157,7 @@ def index_select(x, index, axis=0, name=None):
         [[2, 2], [4, 4]]
     """
     x = _C.tensor_argument(x, "index_select", "x")
-    index = _C.tensor_argument(index, "index_select", "index")
-    if len(index.shape) == 2 and index.shape[1] == 1:
-        index = _C.ops.reshape(index, [-1])
+    index = _column("index_select", _C.tensor_argument(index, "index_select", "index"))
     return _C.ops.index_select(x, index, axis)
 
 

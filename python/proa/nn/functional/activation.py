@@ -3,6 +3,7 @@
 from proa import _C
 from proa.framework.attributes import is_late, known_int, real, reals
 from proa.framework.names import borrow as _borrow
+from proa.framework.requirements import require_multiple
 from proa.tensor.manipulation import known_axis_of
 
 __all__ = [
@@ -172,10 +173,9 @@ def glu(x, axis=-1, name=None):
     """
     x = _C.tensor_argument(x, "glu", "x")
     axis = known_axis_of("glu", axis, x)
-    size = x.shape[axis]
-    if size % 2:
-        raise _C.located(ValueError(f"glu: size {size} of axis {axis} is odd; x is {list(x.shape)} {x.dtype.name}"))
-    a, b = _C.ops.split(x, [size // 2, size // 2], axis)
+    x = require_multiple(x, x.shape[axis], 2, f"glu: the size of axis {axis} is odd; x is {{}} {x.dtype.name}", x)
+    half = x.shape[axis] // 2
+    a, b = _C.ops.split(x, [half, half], axis)
     return a * _C.ops.sigmoid(b)
 
 
@@ -188,12 +188,13 @@ def maxout(x, groups, axis=1, name=None):
     """
     x, groups = _C.tensor_argument(x, "maxout", "x"), known_int("maxout", "groups", groups)
     axis = known_axis_of("maxout", axis, x)
-    size = x.shape[axis]
-    if groups <= 1 or size % groups:
-        raise _C.located(
-            ValueError(f"maxout: groups must be above 1 and divide {size}, the size of axis {axis}; it is {groups}")
-        )
-    split = [*x.shape[:axis], size // groups, groups, *x.shape[axis + 1 :]]
+    says = (
+        f"maxout: groups must be above 1 and divide the size of axis {axis}; it is {groups}, x is {{}} {x.dtype.name}"
+    )
+    if groups <= 1:
+        raise _C.located(ValueError(says.format(list(x.shape))))
+    x = require_multiple(x, x.shape[axis], groups, says, x)
+    split = [*x.shape[:axis], x.shape[axis] // groups, groups, *x.shape[axis + 1 :]]
     return _C.ops.max(_C.ops.reshape(x, split), axis + 1)
 
 
@@ -211,7 +212,7 @@ def prelu(x, weight, data_format="NCHW", name=None):
     """
     x = _C.tensor_argument(x, "prelu", "x")
     weight = _C.tensor_argument(weight, "prelu", "weight")
-    if weight.size == 1:
+    if not is_late(weight.size) and weight.size == 1:
         slope = _C.ops.reshape(weight, [1] * len(x.shape))
     else:
         if len(x.shape) < 2:
@@ -219,7 +220,8 @@ def prelu(x, weight, data_format="NCHW", name=None):
                 ValueError(f"prelu: a weight of each channel needs x of 2 dims or more; x is {list(x.shape)}")
             )
         axis = len(x.shape) - 1 if data_format[-1] == "C" and data_format != "NC" else 1
-        if len(weight.shape) != 1 or not is_late(x.shape[axis]) and weight.shape[0] != x.shape[axis]:
+        sizes = [*weight.shape, x.shape[axis]]
+        if len(weight.shape) != 1 or not is_late(sizes) and sizes[0] != sizes[1]:
             raise _C.located(ValueError(f"prelu: weight must be [1] or [{x.shape[axis]}]; it is {list(weight.shape)}"))
         shape = [1] * len(x.shape)
         shape[axis] = -1

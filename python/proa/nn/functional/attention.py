@@ -3,7 +3,7 @@
 import math
 
 from proa import _C
-from proa.framework.attributes import real
+from proa.framework.attributes import is_late, real
 from proa.nn.functional.common import dropout
 from proa.nn.functional.shapes import require_dims
 
@@ -59,7 +59,11 @@ def scaled_dot_product_attention(
         if mask is not None:
             raise _C.located(ValueError("scaled_dot_product_attention: give attn_mask or is_causal, not both"))
         mask = ops.triu(ops.full([query.shape[1], key.shape[1]], -math.inf, query.dtype), 1)
-    scale = 1.0 / math.sqrt(max(query.shape[-1], 1))
+    depth = query.shape[-1]
+    if is_late(depth):
+        query, scale = query / depth.tensor().astype(query.dtype).sqrt(), 1.0
+    else:
+        scale = 1.0 / math.sqrt(max(depth, 1))
     if not (dropout_p and training):
         return ops.attention(query, key, value, mask, scale)
     dropout_p = real("scaled_dot_product_attention", "dropout_p", dropout_p)

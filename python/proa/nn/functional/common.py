@@ -13,6 +13,7 @@ from proa.framework.attributes import (
     real,
 )
 from proa.framework.names import borrow as _borrow
+from proa.framework.requirements import require
 from proa.nn.functional.shapes import is_channel_last, plain_ints, require_dims
 from proa.tensor.attribute import optional_tensor
 from proa.tensor.manipulation import broadcast_tensors
@@ -38,6 +39,8 @@ def linear(x, weight, bias=None, name=None):
     if isinstance(weight, _C.Tensor) and weight.ndim == 1:
         product, bias = _C.ops.matmul(x, weight), optional_tensor(bias, "linear", "bias")
         return product if bias is None else product + bias
+    if isinstance(bias, _C.Tensor) and is_late(bias.size):
+        return _C.ops.matmul(x, weight) + bias
     if isinstance(bias, _C.Tensor) and bias.size == 1:
         bias = _C.ops.broadcast_to(bias, weight.shape[-1:])
     return _C.ops.linear(x, weight, bias)
@@ -216,6 +219,13 @@ def embedding(x, weight, padding_idx=None, sparse=False, name=None):
     if padding_idx is None:
         return _C.ops.embedding(x, weight, -1, sparse)
     rows, padding_idx = weight.shape[0], known_int("embedding", "padding_idx", padding_idx)
+    if is_late(rows):
+        if padding_idx < 0:
+            says = f"embedding: padding_idx {padding_idx} counts from the end of a weight whose rows only the run knows"
+            raise _C.located(ValueError(says))
+        says = f"embedding: padding_idx {padding_idx} is not a row of weight; it is {{}}"
+        weight = require(weight, rows.tensor() > padding_idx, says, _C.ops.shape(weight))
+        return _C.ops.embedding(x, weight, padding_idx, sparse)
     if not -rows <= padding_idx < rows:
         raise _C.located(ValueError(f"embedding: padding_idx {padding_idx} is not one of {rows} rows"))
     return _C.ops.embedding(x, weight, padding_idx % rows, sparse)
@@ -352,7 +362,8 @@ def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     if label.ndim == 0:
         raise _C.located(ValueError(f"label_smooth: label must have a dim of classes; it is [] {label.dtype.name}"))
     if prior_dist is None:
-        prior_dist = 1.0 / max(label.shape[-1], 1)  # without classes there is nothing to smooth
+        classes = label.shape[-1]  # without them there is nothing to smooth
+        prior_dist = 1.0 / (classes if is_late(classes) else max(classes, 1))
     elif not isinstance(prior_dist, _C.Tensor):
         prior_dist = real("label_smooth", "prior_dist", prior_dist, "a Tensor")
     return label * (1.0 - epsilon) + prior_dist * epsilon

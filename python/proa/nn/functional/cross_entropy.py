@@ -2,7 +2,8 @@
 
 from proa import _C
 from proa._deprecation import deprecated
-from proa.framework.attributes import known_int, real
+from proa.framework.attributes import is_late, known_int, real
+from proa.framework.requirements import with_size
 from proa.nn.functional.loss import _check_reduction, reduce
 from proa.nn.functional.shapes import require_dims
 from proa.tensor.attribute import optional_tensor
@@ -14,6 +15,8 @@ def _label_at_axis(op, label, shape, axis):
     """Hard labels with a dim of size 1 at the class axis, and whether they came without it."""
     without = [*shape[:axis], *shape[axis + 1 :]]
     given = list(label.shape)
+    if len(given) == len(shape) and is_late(given[axis]):
+        return with_size(label, axis, 1, f"{op}: label must have 1 at axis {axis}; it is {{}}"), False
     if given == without:
         return _C.ops.unsqueeze(label, axis), True
     if given == [*shape[:axis], 1, *shape[axis + 1 :]] or -1 in given or -1 in shape:
@@ -207,8 +210,9 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
     _check_reduction("nll_loss", reduction)
     if len(input.shape) < 2:
         raise _C.located(ValueError(f"nll_loss: input must be [N, C] or [N, C, d1, ...]; it is {list(input.shape)}"))
-    if len(input.shape) == 2 and len(label.shape) == 2 and label.shape[1] == 1:
-        label = _C.ops.squeeze(label, [1])  # as data sets give labels
+    if len(input.shape) == 2 and len(label.shape) == 2 and (is_late(label.shape[1]) or label.shape[1] == 1):
+        # As data sets give labels.
+        label = _C.ops.squeeze(with_size(label, 1, 1, "nll_loss: label must be [N] or [N, 1]; it is {}"), [1])
     if list(label.shape) != [input.shape[0], *input.shape[2:]]:
         raise _C.located(
             ValueError(

@@ -3,7 +3,7 @@
 from proa import _C
 from proa.framework.attributes import real, reals
 from proa.framework.names import borrow as _borrow
-from proa.framework.requirements import require_sizes
+from proa.framework.requirements import require_sizes, with_size
 from proa.nn.functional.shapes import require_dims
 from proa.tensor.attribute import optional_tensor
 from proa.tensor.precision import narrowed, widened
@@ -266,8 +266,7 @@ def dice_loss(input, label, epsilon=1e-05, name=None):
     require_dims("dice_loss", "input", input, 2, float("inf"))
     label = _C.tensor_argument(label, "dice_loss", "label")
     require_dims("dice_loss", "label", label, len(input.shape))
-    if label.shape[-1] != 1:
-        raise _C.located(ValueError(f"dice_loss: the last dim of label must be 1; label is {list(label.shape)}"))
+    label = with_size(label, len(label.shape) - 1, 1, "dice_loss: the last dim of label must be 1; label is {}")
     epsilon = real("dice_loss", "epsilon", epsilon)
     hot = _C.ops.one_hot(_C.ops.squeeze(label, -1), input.shape[-1]).astype(input.dtype)
     axes = list(range(1, len(input.shape)))

@@ -1,7 +1,7 @@
 """Losses for very many classes: by a tree of them, with margins between them, and over a sample of them."""
 
 from proa import _C
-from proa.framework.attributes import known_int, reals
+from proa.framework.attributes import is_late, known_int, reals
 from proa.framework.grad_mode import no_grad
 from proa.framework.requirements import require_sizes
 
@@ -106,7 +106,7 @@ def hsigmoid_loss(input, label, num_classes, weight, bias=None, path_table=None,
     with no_grad():
         if path_table is None:
             label = _labels(what, label, num_classes, x.shape[0])
-            if weight.shape[0] < num_classes - 1:
+            if not is_late(weight.shape[0]) and weight.shape[0] < num_classes - 1:
                 raise _C.located(
                     ValueError(f"{what}: weight must have {num_classes - 1} rows; it is {list(weight.shape)}")
                 )

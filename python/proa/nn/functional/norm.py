@@ -4,7 +4,7 @@ from proa import _C
 from proa.framework.attributes import an_int, is_late, known, known_int, real, reals
 from proa.framework.grad_mode import no_grad
 from proa.framework.names import borrow as _borrow
-from proa.framework.requirements import require_sizes
+from proa.framework.requirements import require_multiple, require_sizes
 from proa.nn.functional.shapes import plain_ints
 from proa.tensor.attribute import optional_tensor
 from proa.tensor.precision import narrowed, widened
@@ -159,12 +159,19 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
     """
     x = _C.tensor_argument(x, "group_norm", "x")
     weight, bias = optional_tensor(weight, "group_norm", "weight"), optional_tensor(bias, "group_norm", "bias")
-    ops = _C.ops
     axis = _channel_axis("group_norm", x, data_format)
-    rank, channels = len(x.shape), _channels(x, axis, weight)
+    channels = _channels(x, axis, weight)
     num_groups = known_int("group_norm", "num_groups", num_groups)
-    if num_groups < 1 or channels % num_groups:
-        raise _C.located(ValueError(f"group_norm: {channels} channels are not divisible by {num_groups} groups"))
+    says = f"group_norm: the channels are not divisible by {num_groups} groups; x is {{}} {x.dtype.name}"
+    if num_groups < 1:
+        raise _C.located(ValueError(says.format(list(x.shape))))
+    x = require_multiple(x, channels, num_groups, says, x)
+    return _by_groups(x, num_groups, epsilon, weight, bias, axis)
+
+
+def _by_groups(x, num_groups, epsilon, weight, bias, axis):
+    """group_norm with channels along `axis`; num_groups may be an open size."""
+    ops, rank = _C.ops, len(x.shape)
     if axis != 1:
         x = ops.transpose(x, [0, rank - 1, *range(1, rank - 1)])
     shape = x.shape
@@ -217,7 +224,8 @@ def instance_norm(
         return _normalized(
             x, mean, _C.tensor_argument(running_var, "instance_norm", "running_var"), weight, bias, eps, axis
         )
-    return group_norm(x, _channels(x, axis, weight), eps, weight, bias, data_format)
+    weight, bias = optional_tensor(weight, "instance_norm", "weight"), optional_tensor(bias, "instance_norm", "bias")
+    return _by_groups(x, _channels(x, axis, weight), eps, weight, bias, axis)
 
 
 def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NCHW", name=None):

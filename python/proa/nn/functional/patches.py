@@ -12,7 +12,7 @@ from proa.framework.attributes import (
     known_real,
     number,
 )
-from proa.framework.requirements import require
+from proa.framework.requirements import require, require_multiple, require_sizes
 from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints, positive, require_dims
 
 
@@ -32,10 +32,8 @@ def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
     last = is_channel_last("pixel_shuffle", data_format, 2)
     n, channels = x.shape[0], x.shape[3] if last else x.shape[1]
     height, width = x.shape[1:3] if last else x.shape[2:]
-    if channels % (r * r):
-        raise _C.located(
-            ValueError(f"pixel_shuffle: {channels} channels are not divisible by upscale_factor squared, {r * r}")
-        )
+    says = f"pixel_shuffle: the channels are not divisible by upscale_factor squared, {r * r}; x is {{}} {x.dtype.name}"
+    x = require_multiple(x, channels, r * r, says, x)
     c = channels // (r * r)
     if last:
         x = ops.transpose(ops.reshape(x, [n, height, width, c, r, r]), [0, 1, 4, 2, 5, 3])
@@ -139,10 +137,8 @@ def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name
     kernel, stride, dilation, pads, out = _window("fold", size, kernel_sizes, strides, paddings, dilations)
     require_dims("fold", "x", x, 3)
     n, columns, blocks = x.shape
-    if columns % (kernel[0] * kernel[1]) or blocks != out[0] * out[1]:
-        raise _C.located(
-            ValueError(f"fold: x must be [N, C * {kernel[0] * kernel[1]}, {out[0] * out[1]}]; it is {list(x.shape)}")
-        )
+    says = f"fold: x must be [N, C * {kernel[0] * kernel[1]}, {out[0] * out[1]}]; it is {{}}"
+    x = require_sizes(x, [columns % (kernel[0] * kernel[1]), blocks], [0, out[0] * out[1]], says, x)
     channels = columns // (kernel[0] * kernel[1])
     # The blocks are pixels of a feature map; a transposed convolution with an identity
     # kernel puts each element of a block in its place and adds up.

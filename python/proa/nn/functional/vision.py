@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.framework.attributes import ints
+from proa.framework.requirements import require_sizes, with_size
 
 __all__ = ["affine_grid", "grid_sample"]
 
@@ -23,8 +24,10 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):
         [[[[-1.0, -1.0], [1.0, -1.0]], [[-1.0, 1.0], [1.0, 1.0]]]]
     """
     theta = _C.tensor_argument(theta, "affine_grid", "theta")
-    if len(theta.shape) != 3 or list(theta.shape[1:]) != [2, 3]:
-        raise _C.located(ValueError(f"affine_grid: theta must be [N, 2, 3]; it is {list(theta.shape)}"))
+    says = "affine_grid: theta must be [N, 2, 3]; it is {}"
+    if len(theta.shape) != 3:
+        raise _C.located(ValueError(says.format(list(theta.shape))))
+    theta = with_size(with_size(theta, 1, 2, says), 2, 3, says)
     sizes = ints("affine_grid", "out_shape", out_shape)
     if len(sizes) != 4:
         raise _C.located(ValueError(f"affine_grid: out_shape must be [N, C, H, W], not {sizes}"))
@@ -64,13 +67,10 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
     """
     x = _C.tensor_argument(x, "grid_sample", "x")
     grid = _C.tensor_argument(grid, "grid_sample", "grid")
-    if len(x.shape) != 4 or len(grid.shape) != 4 or grid.shape[3] != 2 or grid.shape[0] != x.shape[0]:
-        raise _C.located(
-            ValueError(
-                f"grid_sample: x must be [N, C, H, W] and grid [N, OH, OW, 2]; they are {list(x.shape)} and "
-                f"{list(grid.shape)}"
-            )
-        )
+    says = "grid_sample: x must be [N, C, H, W] and grid [N, OH, OW, 2]; they are {} and {}"
+    if len(x.shape) != 4 or len(grid.shape) != 4:
+        raise _C.located(ValueError(says.format(list(x.shape), list(grid.shape))))
+    x = require_sizes(x, [grid.shape[0], grid.shape[3]], [x.shape[0], 2], says, x, grid)
     if mode not in ("bilinear", "nearest"):
         raise _C.located(ValueError(f"grid_sample: mode must be 'bilinear' or 'nearest', not {mode!r}"))
     if padding_mode not in ("zeros", "border", "reflection"):

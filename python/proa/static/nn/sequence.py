@@ -6,7 +6,7 @@ eager mode, `lengths` says it.
 
 from proa import _C
 from proa.framework.attributes import known_int, real, wrong
-from proa.framework.requirements import require, require_sizes
+from proa.framework.requirements import require, require_sizes, with_size
 from proa.static.nn.parametric import activated
 from proa.static.only import static_only
 from proa.static.parameters import program_parameter
@@ -112,8 +112,11 @@ def sequence_softmax(input, use_cudnn=False, name=None, *, lengths=None):
         [0.5, 0.5, 1.0]
     """
     layout = layout_of("sequence_softmax", input, lengths)
-    if len(input.shape) > 2 or len(input.shape) == 2 and input.shape[1] != 1:
-        raise _C.located(ValueError(f"sequence_softmax: input must be [rows] or [rows, 1]; it is {list(input.shape)}"))
+    says = "sequence_softmax: input must be [rows] or [rows, 1]; it is {}"
+    if len(input.shape) not in (1, 2):
+        raise _C.located(ValueError(says.format(list(input.shape))))
+    if len(input.shape) == 2:
+        input = with_size(input, 1, 1, says)
     padded = layout.padded(input, -float("inf"))
     # A sequence without rows would give NaN, which nobody reads.
     return _same_rows(layout.unpadded(_C.ops.softmax(padded, 1)), input, lengths)

@@ -3,7 +3,7 @@
 from proa import _C
 from proa.framework.attributes import is_late, known_int, real, reals
 from proa.framework.names import borrow as _borrow
-from proa.framework.requirements import require_multiple
+from proa.framework.requirements import as_tensor, require, require_multiple
 from proa.tensor.manipulation import known_axis_of
 
 __all__ = [
@@ -221,8 +221,12 @@ def prelu(x, weight, data_format="NCHW", name=None):
             )
         axis = len(x.shape) - 1 if data_format[-1] == "C" and data_format != "NC" else 1
         sizes = [*weight.shape, x.shape[axis]]
+        says = f"prelu: weight must be [1] or [{'C' if is_late(sizes) else sizes[1]}]; it is {{}}"
         if len(weight.shape) != 1 or not is_late(sizes) and sizes[0] != sizes[1]:
-            raise _C.located(ValueError(f"prelu: weight must be [1] or [{x.shape[axis]}]; it is {list(weight.shape)}"))
+            raise _C.located(ValueError(says.format(list(weight.shape))))
+        if is_late(sizes):
+            given, channels = (as_tensor([n]) for n in sizes)
+            weight = require(weight, (given == 1).logical_or(given == channels), says, _C.ops.shape(weight))
         shape = [1] * len(x.shape)
         shape[axis] = -1
         slope = _C.ops.reshape(weight, shape)

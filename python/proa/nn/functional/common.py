@@ -39,9 +39,7 @@ def linear(x, weight, bias=None, name=None):
     if isinstance(weight, _C.Tensor) and weight.ndim == 1:
         product, bias = _C.ops.matmul(x, weight), optional_tensor(bias, "linear", "bias")
         return product if bias is None else product + bias
-    if isinstance(bias, _C.Tensor) and is_late(bias.size):
-        return _C.ops.matmul(x, weight) + bias
-    if isinstance(bias, _C.Tensor) and bias.size == 1:
+    if isinstance(bias, _C.Tensor) and not is_late(bias.size) and bias.size == 1:
         bias = _C.ops.broadcast_to(bias, weight.shape[-1:])
     return _C.ops.linear(x, weight, bias)
 

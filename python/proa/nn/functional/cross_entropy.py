@@ -3,7 +3,7 @@
 from proa import _C
 from proa._deprecation import deprecated
 from proa.framework.attributes import is_late, known_int, real
-from proa.framework.requirements import with_size
+from proa.framework.requirements import require_sizes, with_size
 from proa.nn.functional.loss import _check_reduction, reduce
 from proa.nn.functional.shapes import require_dims
 from proa.tensor.attribute import optional_tensor
@@ -120,8 +120,12 @@ def cross_entropy(
     _check_reduction(op, reduction)
     ops, rank = _C.ops, len(input.shape)
     axis, ignore_index = known_axis_of(op, axis, input, tensor="input"), known_int(op, "ignore_index", ignore_index)
-    if weight is not None and list(weight.shape) != [input.shape[axis]]:
-        raise _C.located(ValueError(f"{op}: weight must be [{input.shape[axis]}]; it is {list(weight.shape)}"))
+    if weight is not None:
+        classes = input.shape[axis]
+        says = f"{op}: weight must be [{'classes' if is_late(classes) else classes}]; it is {{}}"
+        if len(weight.shape) != 1:
+            raise _C.located(ValueError(says.format(list(weight.shape))))
+        weight = require_sizes(weight, weight.shape, [classes], says, weight)
     label_smoothing = real(op, "label_smoothing", label_smoothing)
     if label_smoothing:
         label = _smoothed(op, input, label, axis, label_smoothing)

@@ -10,10 +10,12 @@
 #include <variant>
 
 #include "absl/strings/str_split.h"
+#include "jit/passes/inferred_shapes.h"
 #include "jit/recorder.h"
 #include "jit/text.h"
 #include "ops/boxed_call.h"
 #include "tensor/error.h"
+#include "tensor/shape.h"
 
 namespace proa::inline v0::jit {
 namespace {
@@ -228,16 +230,18 @@ std::optional<std::vector<TensorMeta>> InferredOf(
   return metas;
 }
 
+// Sizes must be the same whenever the program runs: of two open ones one may be
+// 1, and be repeated by an addition, but not by what is put in its place.
 bool SameMeta(const TensorMeta& a, const TensorMeta& b) {
-  return a.dtype == b.dtype && ShapesFit(a.shape, b.shape) &&
+  return a.dtype == b.dtype && a.shape.identified() && a.shape == b.shape &&
          a.place == b.place;
 }
 
 // One match on its way to be replaced.
 class Replacement {
  public:
-  Replacement(Rewriter& r, const Effects& effects, Bindings b)
-      : r_(r), effects_(effects), b_(std::move(b)) {
+  Replacement(Rewriter& r, const Effects& effects, Bindings b, bool& has_shapes)
+      : r_(r), effects_(effects), b_(std::move(b)), has_shapes_(has_shapes) {
     for (Operation* o : b_.operations) {
       matched_.insert(o);
       ForEachResult(*o, [&](ValueId id) { made_.insert(id); });
@@ -256,11 +260,23 @@ class Replacement {
       if (!replaced.contains(id) && IsUsedElsewhere(id)) return false;
     }
     if (ReadsErased(to)) return false;
+    InferOpenShapes(replaced);
     if (to[0].op == nullptr) return ReplaceByValue(to[0]);
     return FindMoves() && PutIn(to);
   }
 
  private:
+  // A program from a file has a name of its own at each open dim: what is
+  // compared by names needs those that inference hands on.
+  void InferOpenShapes(const std::set<ValueId>& values) {
+    Program& program = r_.program();
+    const bool open = std::ranges::any_of(values, [&](ValueId id) {
+      return !program.value(id).meta.shape.known();
+    });
+    if (open && !has_shapes_) InferShapes(program);
+    has_shapes_ |= open;
+  }
+
   // Whether what is put in reads what the match makes and nothing makes then: a
   // name for any value may stand for one of those, as %r in %c + %r for %c.
   bool ReadsErased(const std::vector<PatternOperation>& to) const {
@@ -389,6 +405,7 @@ class Replacement {
   Rewriter& r_;
   const Effects& effects_;
   Bindings b_;
+  bool& has_shapes_;
   std::set<const Operation*> matched_;
   std::set<ValueId> made_;  // by the match
   std::vector<const Operation*> moves_;
@@ -402,10 +419,11 @@ Rule::Rule(std::string_view from, std::string_view to)
                "pattern: what is looked for ends in an operation");
 }
 
-bool Rule::Apply(Rewriter& r, const Effects& effects, Operation& o) const {
+bool Rule::Apply(Rewriter& r, const Effects& effects, Operation& o,
+                 bool& has_shapes) const {
   std::optional<Bindings> found = Matcher(r, effects, from_).Find(o);
   return found.has_value() &&
-         Replacement(r, effects, *std::move(found)).Run(to_);
+         Replacement(r, effects, *std::move(found), has_shapes).Run(to_);
 }
 
 std::span<const Rule> RuleTable::rules() const {
@@ -443,9 +461,10 @@ std::optional<double> NumberOf(const Program& program, const Effects& effects,
 
 void ApplyRules(Rewriter& r, std::span<const Rule> rules) {
   const Effects effects(r.program());
+  bool has_shapes = false;
   r.ForEachOperation([&](Operation& o) {
     for (const Rule& rule : rules) {
-      if (rule.last() == o.op && rule.Apply(r, effects, o)) return;
+      if (rule.last() == o.op && rule.Apply(r, effects, o, has_shapes)) return;
     }
   });
 }

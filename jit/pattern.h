@@ -21,7 +21,8 @@
 // What is looked for ends in one operation, which the others lead to, all of
 // one block. It is found only where the result is the same:
 //   - what the replacement does not make, nobody else uses;
-//   - what is made in its place has the same dtype and sizes;
+//   - what is made in its place has the same dtype and sizes whenever the
+//     program runs, where those are open, too;
 //   - operands are not changed on the way; operations between that need what is
 //     made now (updates of statistics) can stand behind it.
 #ifndef PROA_JIT_PATTERN_H_
@@ -71,8 +72,10 @@ class Rule {
   Rule(std::string_view from, std::string_view to);
   // The op that what is looked for ends in.
   const OpDefinition* last() const { return from_.back().op; }
-  // Replaces what ends in `o`, if it is there.
-  bool Apply(Rewriter& r, const Effects& effects, Operation& o) const;
+  // Replaces what ends in `o`, if it is there. `has_shapes`: whether the shapes
+  // of the program were inferred for rules of this pass (InferShapes).
+  bool Apply(Rewriter& r, const Effects& effects, Operation& o,
+             bool& has_shapes) const;
 
  private:
   std::vector<PatternOperation> from_;

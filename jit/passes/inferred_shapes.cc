@@ -71,4 +71,11 @@ std::vector<Shape> InferredShapes(const Program& program) {
   return shapes;
 }
 
+void InferShapes(Program& program) {
+  std::vector<Shape> shapes = InferredShapes(program);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    program.value(static_cast<ValueId>(i)).meta.shape = std::move(shapes[i]);
+  }
+}
+
 }  // namespace proa::inline v0::jit

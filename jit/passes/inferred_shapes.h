@@ -16,6 +16,10 @@ namespace proa::inline v0::jit {
 // of regions, and what cannot be inferred, have the shapes that they declare.
 std::vector<Shape> InferredShapes(const Program& program);
 
+// Gives the values of a program those shapes, so that what a pass puts in and
+// what was there may be compared by them.
+void InferShapes(Program& program);
+
 }  // namespace proa::inline v0::jit
 
 #endif  // PROA_JIT_PASSES_INFERRED_SHAPES_H_

@@ -278,23 +278,23 @@ TEST(FuseNorm, NotOverAReaderOfTheStatistics) {
 
 TEST(FuseActivation, WithResidualAndAttributes) {
   const std::string head =
-      "  %0 = input \"x\" : [?, 3, 8, 8] float32\n"
+      "  %0 = input \"x\" : [2, 3, 8, 8] float32\n"
       "  %1 = input \"k\" : [4, 3, 3, 3] float32\n"
       "  %2 = input \"b\" : [4] float32\n"
-      "  %3 = input \"r\" : [?, 4, 6, 6] float32\n"
+      "  %3 = input \"r\" : [2, 4, 6, 6] float32\n"
       "  %4 = input \"one\" : [4, 1, 1] float32\n";
   const std::string conv =
       "  %5 = conv2d(%0, %1, %2, stride=[1, 1], padding=[0, 0], dilation=[1, "
       "1], groups=1, data_format=\"NCHW\", padding_algorithm=\"EXPLICIT\") : "
-      "[?, 4, 6, 6] float32\n";
+      "[2, 4, 6, 6] float32\n";
   const std::string tail =
       ", stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1, "
-      "data_format=\"NCHW\", padding_algorithm=\"EXPLICIT\") : [?, 4, 6, 6] "
+      "data_format=\"NCHW\", padding_algorithm=\"EXPLICIT\") : [2, 4, 6, 6] "
       "float32\n";
   EXPECT_EQ(After("fuse_activation",
                   head + conv +
-                      "  %6 = add(%3, %5) : [?, 4, 6, 6] float32\n"
-                      "  %7 = leaky_relu(%6, negative_slope=0.25) : [?, 4, 6, "
+                      "  %6 = add(%3, %5) : [2, 4, 6, 6] float32\n"
+                      "  %7 = leaky_relu(%6, negative_slope=0.25) : [2, 4, 6, "
                       "6] float32\n",
                   {7}),
             head +
@@ -303,14 +303,14 @@ TEST(FuseActivation, WithResidualAndAttributes) {
                 tail);
   EXPECT_EQ(
       After("fuse_activation",
-            head + conv + "  %6 = hardswish(%5) : [?, 4, 6, 6] float32\n", {6}),
+            head + conv + "  %6 = hardswish(%5) : [2, 4, 6, 6] float32\n", {6}),
       head +
           "  %6 = conv2d_activation(%0, %1, %2, None, None, "
           "activation=\"hardswish\", alpha=0.0, beta=0.0" +
           tail);
   EXPECT_EQ(
       After("fuse_activation",
-            head + conv + "  %6 = add(%5, %3) : [?, 4, 6, 6] float32\n", {6}),
+            head + conv + "  %6 = add(%5, %3) : [2, 4, 6, 6] float32\n", {6}),
       head +
           "  %6 = conv2d_activation(%0, %1, %2, %3, None, "
           "activation=\"none\", alpha=0.0, beta=0.0" +
@@ -318,20 +318,73 @@ TEST(FuseActivation, WithResidualAndAttributes) {
   // The first operand is used by others, the second is not.
   EXPECT_EQ(After("fuse_activation",
                   head + conv +
-                      "  %6 = add(%3, %5) : [?, 4, 6, 6] float32\n"
-                      "  %7 = exp(%3) : [?, 4, 6, 6] float32\n",
+                      "  %6 = add(%3, %5) : [2, 4, 6, 6] float32\n"
+                      "  %7 = exp(%3) : [2, 4, 6, 6] float32\n",
                   {6, 7}),
             head +
                 "  %6 = conv2d_activation(%0, %1, %2, %3, None, "
                 "activation=\"none\", alpha=0.0, beta=0.0" +
-                tail + "  %7 = exp(%3) : [?, 4, 6, 6] float32\n");
+                tail + "  %7 = exp(%3) : [2, 4, 6, 6] float32\n");
   // What is added has another shape, or the convolution is used by others.
   const std::string broadcast =
-      head + conv + "  %6 = add(%5, %4) : [?, 4, 6, 6] float32\n";
+      head + conv + "  %6 = add(%5, %4) : [2, 4, 6, 6] float32\n";
   EXPECT_EQ(After("fuse_activation", broadcast, {6}), broadcast);
   const std::string used =
-      head + conv + "  %6 = relu(%5) : [?, 4, 6, 6] float32\n";
+      head + conv + "  %6 = relu(%5) : [2, 4, 6, 6] float32\n";
   EXPECT_EQ(After("fuse_activation", used, {5, 6}), used);
+}
+
+// Of two open sizes one may be 1 when the program runs, and is repeated then.
+TEST(FuseActivation, OfOpenSizesThoseThatAreTheSame) {
+  const std::string head =
+      "  %0 = input \"x\" : [?, 4, ?, ?] float32\n"
+      "  %1 = input \"k\" : [4, 4, 3, 3] float32\n"
+      "  %2 = input \"i\" : [4, 4, 1, 1] float32\n"
+      "  %3 = input \"r\" : [?, 4, ?, ?] float32\n";
+  const std::string around =
+      "padding=[1, 1], dilation=[1, 1], groups=1, data_format=\"NCHW\", "
+      "padding_algorithm=\"EXPLICIT\") : [?, 4, ?, ?] float32\n";
+  const std::string within =
+      "padding=[0, 0], dilation=[1, 1], groups=1, data_format=\"NCHW\", "
+      "padding_algorithm=\"EXPLICIT\") : [?, 4, ?, ?] float32\n";
+  const std::string half =
+      "  %4 = conv2d(%0, %1, None, stride=[2, 2], " + around;
+  const auto fused = [](const char* number, const char* x, const char* added,
+                        const char* stride) {
+    return std::string("  %") + number + " = conv2d_activation(%" + x +
+           ", %1, None, %" + added +
+           ", None, activation=\"none\", alpha=0.0, beta=0.0, stride=[" +
+           stride + "], ";
+  };
+  const std::string other =
+      head + half + "  %5 = add(%4, %3) : [?, 4, ?, ?] float32\n";
+  EXPECT_EQ(After("fuse_activation", other, {5}), other);
+  const std::string image =
+      head + half + "  %5 = add(%4, %0) : [?, 4, ?, ?] float32\n";
+  EXPECT_EQ(After("fuse_activation", image, {5}), image);
+  // What the same windows make of one image.
+  EXPECT_EQ(After("fuse_activation",
+                  head + "  %4 = conv2d(%0, %1, None, stride=[1, 1], " +
+                      around + "  %5 = add(%4, %0) : [?, 4, ?, ?] float32\n",
+                  {5}),
+            head + fused("5", "0", "0", "1, 1") + around);
+  const std::string one =
+      "  %5 = conv2d(%0, %2, None, stride=[2, 2], " + within;
+  EXPECT_EQ(
+      After("fuse_activation",
+            head + half + one + "  %6 = add(%4, %5) : [?, 4, ?, ?] float32\n",
+            {6, 5}),
+      head + one + fused("6", "0", "5", "2, 2") + around);
+}
+
+TEST(FuseNorm, NotWhereAnAdditionMayRepeat) {
+  const std::string body = WithNorm(
+      "  %5 = input \"r\" : [?, 4, 8, 8] float32\n"
+      "  %6 = batch_norm_inference(%4, %0, %1, %2, %3, epsilon=1e-05, "
+      "data_format=\"NCHW\") : [?, 4, 8, 8] float32\n"
+      "  %7 = add(%6, %5) : [?, 4, 8, 8] float32\n"
+      "  %8 = relu(%7) : [?, 4, 8, 8] float32\n");
+  EXPECT_EQ(After("fuse_norm", body, {8}, 4), body);
 }
 
 TEST(FoldNorm, IntoTheConvolutionBefore) {

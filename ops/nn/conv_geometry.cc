@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/nn/open_outputs.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::ops {
@@ -64,9 +65,17 @@ void SetChannels(const char* op, const Shape& input, const Shape& weight,
 int64_t Outputs(const char* op, const ConvGeometry& g, int d, bool same,
                 const Shape& input, const Shape& weight) {
   const Window& w = g.window;
-  if (same && !IsUnknown(g.in[d]))
-    return (g.in[d] + w.stride[d] - 1) / w.stride[d];
-  if (IsUnknown(g.in[d]) || IsUnknown(w.kernel[d])) return kUnknownDim;
+  if (same) {
+    return IsUnknown(g.in[d])
+               ? OpenOutputs(g.in[d], w.stride[d] - 1, w.stride[d])
+               : (g.in[d] + w.stride[d] - 1) / w.stride[d];
+  }
+  if (IsUnknown(w.kernel[d])) return kUnknownDim;
+  if (IsUnknown(g.in[d])) {
+    return OpenOutputs(
+        g.in[d], w.pad_before[d] + w.pad_after[d] - w.Extent(d) + w.stride[d],
+        w.stride[d]);
+  }
   const int64_t padded = g.in[d] + w.pad_before[d] + w.pad_after[d];
   PROA_REQUIRE(padded >= w.Extent(d), op, ": the kernel (",
                g.format.dim_name(d), " ", w.Extent(d),

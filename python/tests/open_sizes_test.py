@@ -8,6 +8,7 @@ their reason.
 """
 
 import os
+import re
 import sys
 import tempfile
 
@@ -426,3 +427,61 @@ def test_what_is_repeated_to_a_convolution_in_a_predictor(dims, added, tmp_path)
         predictor.run()
         got = predictor.get_output_handle(predictor.get_output_names()[0]).copy_to_cpu()
         np.testing.assert_allclose(got, function(paddle.to_tensor(x)).numpy(), 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("normed", [False, True])
+@pytest.mark.parametrize(
+    ("dims", "added", "shapes"),
+    [
+        ([None, 3, 8, 8], [None, 4, 8, 8], [(2, 4, 8, 8), (1, 4, 8, 8)]),
+        ([None, 3, None, None], [None, 4, None, None], [(2, 4, 8, 8), (1, 4, 1, 1), (2, 4, 1, 8)]),
+        ([None] * 4, [None] * 4, [(2, 4, 8, 8), (2, 1, 8, 8)]),
+    ],
+)
+def test_what_an_input_adds_to_a_convolution_may_be_repeated(dims, added, shapes, normed, tmp_path):
+    """Both sizes are open: a fused addition refused runs where that of the input is 1."""
+    norm = paddle.nn.BatchNorm2D(4) if normed else paddle.nn.Identity()
+    net = paddle.nn.Sequential(paddle.nn.Conv2D(3, 4, 3, padding=1), norm)
+    net.eval()
+    function = paddle.jit.to_static(lambda x, y: paddle.nn.functional.relu(net(x) + y))
+    prefix = str(tmp_path / "model")
+    specs = [paddle.static.InputSpec(dims, "float32", "x"), paddle.static.InputSpec(added, "float32", "y")]
+    paddle.jit.save(function, prefix, input_spec=specs)
+    loaded = paddle.jit.load(prefix)
+    predictor = paddle.inference.create_predictor(paddle.inference.Config(prefix))
+    for shape in shapes:
+        x, y = (np.random.default_rng(0).standard_normal(s).astype("float32") for s in ((2, 3, 8, 8), shape))
+        want = paddle.nn.functional.relu(net(paddle.to_tensor(x)) + paddle.to_tensor(y)).numpy()
+        np.testing.assert_allclose(loaded(paddle.to_tensor(x), paddle.to_tensor(y)).numpy(), want, 1e-5, 1e-5)
+        for name, array in (("x", x), ("y", y)):
+            predictor.get_input_handle(name).copy_from_cpu(array)
+        predictor.run()
+        got = predictor.get_output_handle(predictor.get_output_names()[0]).copy_to_cpu()
+        np.testing.assert_allclose(got, want, 1e-5, 1e-5)
+
+
+def test_blocks_of_open_images_are_fused(tmp_path):
+    """Two ways of windows from one image have one size, which names say, in a program from a file too."""
+    first, second = paddle.nn.Conv2D(3, 4, 3, stride=2, padding=1), paddle.nn.Conv2D(4, 4, 3, padding=1)
+    norm, short = paddle.nn.BatchNorm2D(4), paddle.nn.Conv2D(3, 4, 1, stride=2)
+    norm.eval()
+    block = lambda x: paddle.nn.functional.relu(norm(second(first(x))) + short(x))
+    paddle.enable_static()
+    try:
+        program, prefix = paddle.static.Program(), str(tmp_path / "model")
+        with paddle.static.program_guard(program):
+            x = paddle.static.data("x", [None, 3, None, None])
+            y = block(x)
+        assert y.shape[2] == short(x).shape[2]
+        executor = paddle.static.Executor()
+        paddle.static.save_inference_model(prefix, [x], [y], executor, program=program)
+        loaded, _, fetched = paddle.static.load_inference_model(prefix, executor)
+    finally:
+        paddle.disable_static()
+    # Each open size of a file has a name of its own.
+    for recorded in (program._program, loaded._program):
+        (number,) = re.findall(r"%(\d+) = relu\(", str(recorded))
+        assert "conv2d_batch_norm_relu_inference" in recorded.plan([recorded.value(int(number))])
+    image = np.random.default_rng(0).standard_normal((2, 3, 9, 7)).astype("float32")
+    got = executor.run(loaded, feed={"x": image}, fetch_list=fetched)[0]
+    np.testing.assert_allclose(got, block(paddle.to_tensor(image)).numpy(), 1e-5, 1e-5)

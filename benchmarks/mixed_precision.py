@@ -4,7 +4,9 @@
 
 Times are milliseconds; each (network, level) is a process of its own, by turns with the other frameworks that can be
 imported (side_by_side.py). "of float32" is the ratio to the framework's own float32 step of the same run; "scaler" is a
-float32 step with a GradScaler. Of Proa stands besides what casts take of a step, by its profiler.
+float32 step with a GradScaler, and what that took of it. Of Proa stands besides what casts take of a step, and products of
+one in float32, by its profiler; and, if //ops/linalg:multiply_rate_benchmark has been built, the least that bfloat16 could
+take of float32 by this CPU's instructions.
 O2 of PyTorch is a network in 16 bits inside of autocast, with an optimizer that has no float32 copies. A machine with
 AVX2 only has no bfloat16 instructions: 16 bits are slower there than float32, for everybody.
 """
@@ -15,7 +17,9 @@ import argparse
 import contextlib
 import json
 import pathlib
+import re
 import statistics
+import subprocess
 import sys
 import time
 
@@ -35,6 +39,8 @@ WORK = {
     "small BERT, batch 2 of 32": ("char_transformer", (2, 32), 2),
 }
 TABLE = list(WORK)[:4]
+PRODUCTS = "float32, products in % of a step"
+RATES = pathlib.Path(__file__).resolve().parent.parent / "bazel-bin/ops/linalg/multiply_rate_benchmark"
 
 
 def char_transformer(a: networks.Api):
@@ -66,8 +72,28 @@ def _batch(network, shape, classes):
     return rng.standard_normal(shape).astype(np.float32), labels
 
 
+class _Clock:
+    """Adds up the time of calls, of those inside of others not again."""
+
+    def __init__(self):
+        self.took, self.inside = 0.0, False
+
+    def __call__(self, function):
+        def timed(*args, **kwargs):
+            if self.inside:
+                return function(*args, **kwargs)
+            self.inside, start = True, time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.inside, self.took = False, self.took + time.perf_counter() - start
+
+        return timed
+
+
 def runner(a: networks.Api, work: str, level: str, dtype: str):
-    """A function that does one step and waits for it."""
+    """A function that does one step and waits for it. Its list `scaled` has the seconds of each step that a scaler took beside
+    the step of the optimizer."""
     network, shape, classes = WORK[work]
     torch = isinstance(a, networks.TorchApi)
     net = a.prepare((globals().get(network) or getattr(networks, network))(a))
@@ -92,6 +118,14 @@ def runner(a: networks.Api, work: str, level: str, dtype: str):
     if x.dtype == a.lib.float32 and level == "O2" and torch:
         x = a.cast(x, dtype)
 
+    of_scaler, of_optimizer, scaled = _Clock(), _Clock(), []
+    if scaler is not None:
+        # `_step_scaled` is the step of 16-bit gradients, which divides them as well.
+        for what in ("step", "_step_scaled"):
+            if hasattr(optimizer, what):
+                setattr(optimizer, what, of_optimizer(getattr(optimizer, what)))
+        scale, advance = of_scaler(scaler.scale), of_scaler(lambda: (scaler.step(optimizer), scaler.update()))
+
     def step():
         with cast():
             loss = a.F.cross_entropy(net(x), label)
@@ -99,12 +133,14 @@ def runner(a: networks.Api, work: str, level: str, dtype: str):
             loss.backward()
             optimizer.step()
         else:
-            scaler.scale(loss).backward()
-            scaler.step(optimizer)
-            scaler.update()
+            of_scaler.took = of_optimizer.took = 0.0
+            scale(loss).backward()
+            advance()
+            scaled.append(of_scaler.took - of_optimizer.took)
         a.clear_grad(optimizer)
         return float(loss)
 
+    step.scaled = scaled
     return step
 
 
@@ -119,24 +155,52 @@ def measure(name: str, work: str, level: str, dtype: str, seconds: float) -> dic
         run()
         times.append(time.perf_counter() - start)
     found = {f"{work}, {level}": 1e3 * statistics.median(times)}
+    if run.scaled:
+        found[f"{work}, {level}, scaler in % of a step"] = 100 * statistics.median(
+            took / step for took, step in zip(run.scaled[2:], times)
+        )
     if name == "proa" and level in ("O1", "O2"):
-        found[f"{work}, {level}, casts in % of a step"] = 100 * share_of_casts(a.lib, run)
+        found[f"{work}, {level}, casts in % of a step"] = 100 * share_of(
+            a.lib, run, lambda e: e["name"] == "cast", seconds
+        )
+    if name == "proa" and level == "float32":
+        found[f"{work}, {PRODUCTS}"] = 100 * share_of(a.lib, run, lambda e: e["flops"] > 4 * e["bytes"], seconds)
     return found
 
 
-def share_of_casts(lib, run, steps: int = 3) -> float:
-    """The part of the time of a step that is in casts, by the profiler."""
-    with lib.profiler.Profiler(on_trace_ready=lambda prof: None) as prof:
-        for _ in range(steps):
+def share_of(lib, run, wanted, seconds: float) -> float:
+    """The part of the time of a step that is in some ops, by the profiler: the median of steps, as others use the machine too."""
+    steps, end = 0, time.perf_counter() + seconds
+    with lib.profiler.Profiler(on_trace_ready=lambda prof: None, with_flops=True) as prof:
+        while steps < 3 or (time.perf_counter() < end and steps < 20):
             run()
             prof.step()
-    events = prof.profiler_result.events()
+            steps += 1
+    events = sorted(prof.profiler_result.events(), key=lambda e: (e["start_ns"], -e["end_ns"]))
+    ops = [e for e in events if e["category"] == "op" and wanted(e)]
+    parts = []
+    for step in [e for e in events if e["category"] == "step"][:steps]:
+        took, end = 0, step["start_ns"]
+        for e in ops:
+            if end <= e["start_ns"] < step["end_ns"]:  # not inside of one that was counted
+                took, end = took + e["end_ns"] - e["start_ns"], e["end_ns"]
+        parts.append(took / (step["end_ns"] - step["start_ns"]))
+    return statistics.median(parts)
 
-    def took(of):
-        return sum(e["end_ns"] - e["start_ns"] for e in of)
 
-    casts = [e for e in events if e["category"] == "op" and e["name"] == "cast"]
-    return took(casts) / took([e for e in events if e["category"] == "step"][:steps])
+def rate_of_bfloat16() -> float | None:
+    """How many products of bfloat16 this CPU makes while it makes one of float32; None where the program has not been built."""
+    if not RATES.exists():
+        return None
+    text = subprocess.run([RATES], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"bfloat16 of float32: ([\d.]+)", text)
+    return float(found[1]) if found else None
+
+
+def limit(products: float, rate: float) -> float:
+    """The least that a step in bfloat16 may take of one in float32, whose part `products` is in products: these take what
+    the instructions for them take, or float32's where those are slower, and all else half, as it moves half of the bytes."""
+    return products / max(1.0, rate) + (1 - products) / 2
 
 
 def main(argv: list[str]) -> int:
@@ -160,7 +224,9 @@ def main(argv: list[str]) -> int:
     names = [n for n in side_by_side.installed() if n not in ("jax", "paddle")]
     names = [n for n in names if not args.frameworks or n in args.frameworks.split(";")]
     levels = [level for level in LEVELS if not args.levels or level in args.levels.split(";")]
-    results = []
+    results, rate = [], rate_of_bfloat16()
+    if rate is not None:
+        print(f"products of bfloat16 while one of float32 is made, by this CPU's instructions: {rate:.2f}")
     for work in wanted:
         own = {}
         for level in levels:
@@ -171,6 +237,11 @@ def main(argv: list[str]) -> int:
             for name, figure in result["figures"].get(f"{work}, {level}", {}).items():
                 own.setdefault(name, figure["median"])
                 print(f"  {name} {level}: {figure['median'] / own[name]:.3f} of float32", flush=True)
+            products = result["figures"].get(f"{work}, {PRODUCTS}", {}).get("proa")
+            if products and rate is not None:
+                print(
+                    f"  no more than bfloat16 could reach here: {limit(products['median'] / 100, rate):.3f} of float32"
+                )
         if args.json:
             pathlib.Path(args.json).write_text(json.dumps(results, indent=1))
     return 0

@@ -180,6 +180,38 @@ def test_decorate_twice_and_parameters_that_changed_between():
             proa.amp.decorate(net, level="O2", dtype=dtype)
 
 
+@pytest.mark.parametrize("name", ["SGD", "Momentum", "Adam", "Lamb"])
+@pytest.mark.parametrize("low", [False, True])
+def test_a_network_that_is_converted_between_steps(name, low):
+    if name == "SGD" and not low:
+        return  # has no state
+    net = proa.nn.Linear(4, 4)
+    optimizer = getattr(proa.optimizer, name)(0.1, parameters=net.parameters())
+    if low:
+        net, optimizer = proa.amp.decorate(net, optimizer, level="O2", dtype="bfloat16")
+
+    def step(by):
+        net(proa.ones([1, 4], net.weight.dtype)).astype("float32").sum().backward()
+        by.step()
+        by.clear_grad()
+
+    step(optimizer)
+    (net.float if low else net.bfloat16)()
+    with pytest.raises(
+        RuntimeError, match=rf"{name}.step: .* was (b?float\d+) when state for it was made; .* new optimizer"
+    ):
+        step(optimizer)
+    # What it says.
+    optimizer.clear_grad()
+    other = getattr(proa.optimizer, name)(
+        0.1, parameters=net.parameters(), **({} if low else {"multi_precision": True})
+    )
+    other.set_state_dict(optimizer.state_dict())
+    before = net.weight.numpy().copy()
+    step(other)
+    assert (net.weight.numpy() != before).all()
+
+
 def test_decorate_says_that_a_parameter_was_replaced():
     net = proa.nn.Linear(2, 3)
     sgd = proa.optimizer.SGD(0.1, parameters=net.parameters())

@@ -17,20 +17,32 @@ class Bucket:
     `states` maps the name of an accumulator to the list of tensors beside `params`. `owners` are the parameters of the
     network: the same list as `params`, unless these are float32 copies of theirs. `grad_scale` and `rounded` are for updates
     that are marked by `fuses_masters`: what gradients count times, and the 16-bit parameters to be written. `group` is the
-    dict that the parameters were given in: its gradients are clipped together.
+    dict that the parameters were given in: its gradients are clipped together. `dtype` is that of the owners when state was made.
     """
 
-    __slots__ = ("grad_scale", "group", "l1", "l2", "lr_scale", "options", "owners", "params", "rounded", "states")
+    __slots__ = (
+        "dtype",
+        "grad_scale",
+        "group",
+        "l1",
+        "l2",
+        "lr_scale",
+        "options",
+        "owners",
+        "params",
+        "rounded",
+        "states",
+    )
 
-    def __init__(self, lr_scale, l1, l2, options, group):
-        self.lr_scale, self.l1, self.l2, self.options, self.group = lr_scale, l1, l2, options, group
+    def __init__(self, lr_scale, l1, l2, options, dtype, group):
+        self.lr_scale, self.l1, self.l2, self.options, self.dtype, self.group = lr_scale, l1, l2, options, dtype, group
         self.owners = self.params = []
         self.states = {}
         self.grad_scale, self.rounded = 1.0, ()
 
     def part(self, kept):
         """The same bucket with those parameters only for which `kept` (a list of bool) is true."""
-        part = Bucket(self.lr_scale, self.l1, self.l2, self.options, self.group)
+        part = Bucket(self.lr_scale, self.l1, self.l2, self.options, self.dtype, self.group)
         part.owners = part.params = [p for p, k in zip(self.params, kept) if k]
         if self.owners is not self.params:
             part.owners = [p for p, k in zip(self.owners, kept) if k]

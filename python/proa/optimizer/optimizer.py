@@ -185,7 +185,7 @@ class Optimizer(SavedState):
                     continue
                 key = (*self._settings(param, group), param.dtype, str(param.place), number)
                 if key not in buckets:
-                    buckets[key] = Bucket(*key[:3], dict(key[3]), group)
+                    buckets[key] = Bucket(*key[:3], dict(key[3]), param.dtype, group)
                 buckets[key].params.append(param)
         for bucket in buckets.values():
             if self._has_master(bucket.params[0]):
@@ -439,13 +439,29 @@ class Optimizer(SavedState):
         if masters and not fused:
             grads = [_as_float32(g) for g in grads]
         bucket.grad_scale, bucket.rounded = factor, bucket.owners if masters and fused else ()
-        self._update_bucket(bucket, grads)
+        try:
+            self._update_bucket(bucket, grads)
+        except ValueError:
+            self._refuse_other_dtypes(bucket)
+            raise
         if not masters:
             return
         for owner, master in zip(bucket.owners, bucket.params):
             if not fused:
                 owner.set_value(master.astype(owner.dtype))
             self._written[owner.name] = owner.inplace_version
+
+    def _refuse_other_dtypes(self, bucket):
+        """Raises an error if a network was converted after the state for its parameters was made."""
+        for p in bucket.owners:
+            if p.dtype != bucket.dtype:
+                raise _C.located(
+                    RuntimeError(
+                        f"{type(self).__name__}.step: {p.name} is {p.dtype.name}, but was {bucket.dtype.name} when state for it was "
+                        "made; convert a network before its optimizer's first step, or go on with a new optimizer that is given "
+                        "state_dict() of this one"
+                    )
+                )
 
     def _update_bucket(self, bucket, grads):
         """Changes `bucket.params` in place. `bucket.l2` has still to be applied, `bucket.l1` has not."""

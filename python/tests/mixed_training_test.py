@@ -1,5 +1,5 @@
 """Networks learn at O1 and O2, in float16 and bfloat16, as they do in float32: a convolutional one handwritten digits, a small
-transformer text, an LSTM to add. benchmarks/loss_curves.py is the same with the examples' networks, over more steps."""
+transformer text, an LSTM to add. benchmarks/loss_curves.py is the same with the examples' networks and many seeds."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,16 @@ from sklearn.datasets import load_digits
 
 import proa as paddle
 
-STEPS = 350
+STEPS = 500
 EVERY = [(level, dtype) for level in ("O1", "O2") for dtype in ("float16", "bfloat16")]
 TEXT = (
     "the quick brown fox jumps over the lazy dog; pack my box with five dozen liquor jugs; "
     "how vexingly quick daft zebras jump; sphinx of black quartz, judge my vow; "
 ) * 4
+
+
+def _smoothed(losses):
+    return np.convolve(losses, np.ones(50) / 50, "valid")
 
 
 def _digits():
@@ -50,7 +54,7 @@ def _train(level, dtype):
         losses.append(loss.item())
     net.eval()
     right = forward(slice(1500, None)).astype("float32").numpy().argmax(1) == labels[1500:]
-    return np.convolve(losses, np.ones(50) / 50, "valid"), right.mean()
+    return _smoothed(losses), right.mean()
 
 
 @pytest.fixture(scope="module")
@@ -100,17 +104,23 @@ def _sums(random):
     return np.stack([numbers, marks], 2), (numbers * marks).sum(1, keepdims=True)
 
 
-def _curve(make, batch, criterion, steps, level="O0", dtype="float16"):
-    """Losses, means of ten steps in a row; with clipping, and a step that decays."""
-    paddle.seed(2)
-    net, random, losses = make(), np.random.RandomState(3), []
+def _curve(make, batch, criterion, seeds, level="O0", dtype="float16"):
+    """The mean of several runs' losses, each the mean of fifty steps in a row."""
+    return np.mean([_smoothed(_run(make, batch, criterion, seed, level, dtype)) for seed in range(seeds)], 0)
+
+
+def _run(make, batch, criterion, seed, level, dtype):
+    """Losses, with clipping, and a step that decays."""
+    paddle.seed(seed)
+    net, random, losses = make(), np.random.RandomState(seed), []
     optimizer = paddle.optimizer.AdamW(
         1e-2, parameters=net.parameters(), weight_decay=0.01, grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0)
     )
     if level == "O2":
         net, optimizer = paddle.amp.decorate(net, optimizer, level, dtype)
-    scaler = paddle.amp.GradScaler(enable=level != "O0" and dtype == "float16")
-    for _ in range(steps):
+    # From a scale at which no step is left out.
+    scaler = paddle.amp.GradScaler(enable=level != "O0" and dtype == "float16", init_loss_scaling=256.0)
+    for _ in range(STEPS):
         x, target = map(paddle.to_tensor, batch(random))
         with paddle.amp.auto_cast(level != "O0", level=level, dtype=dtype):
             found = net(x)
@@ -120,12 +130,12 @@ def _curve(make, batch, criterion, steps, level="O0", dtype="float16"):
         scaler.update()
         optimizer.clear_grad()
         losses.append(loss.item())
-    return np.convolve(losses, np.ones(10) / 10, "valid")
+    return losses
 
 
 CURVES = {
-    "transformer": (_Transformer, _characters, paddle.nn.functional.cross_entropy, 60),
-    "LSTM": (_Adder, _sums, paddle.nn.functional.mse_loss, 60),
+    "transformer": (_Transformer, _characters, paddle.nn.functional.cross_entropy, 1),
+    "LSTM": (_Adder, _sums, paddle.nn.functional.mse_loss, 8),  # late in training rounding alone moves one run
 }
 
 
@@ -139,5 +149,5 @@ def curves_in_float32():
 def test_curves(name, level, dtype, curves_in_float32):
     exact = curves_in_float32[name]
     found = _curve(*CURVES[name], level, dtype)
-    assert exact[-1] < 0.7 * exact[0]  # it learns
+    assert exact[-1] < 0.2 * exact[0]  # it learns
     assert np.abs(found - exact).max() < 0.01 * exact[0]

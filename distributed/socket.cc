@@ -172,6 +172,16 @@ std::string LocalAddressOf(const Socket& s) {
   return text;
 }
 
+bool ConnectedToItself(const Socket& s) {
+  sockaddr_in own{}, other{};
+  socklen_t size = sizeof own, other_size = sizeof other;
+  return getsockname(s.fd(), reinterpret_cast<sockaddr*>(&own), &size) == 0 &&
+         getpeername(s.fd(), reinterpret_cast<sockaddr*>(&other),
+                     &other_size) == 0 &&
+         own.sin_port == other.sin_port &&
+         own.sin_addr.s_addr == other.sin_addr.s_addr;
+}
+
 Socket Connect(const std::string& host, int port, Limit limit) {
   const auto end = Clock::now() + limit;
   const std::string service = std::to_string(port);
@@ -196,12 +206,18 @@ Socket Connect(const std::string& host, int port, Limit limit) {
         state = error;
         errno = error;
       }
-      if (state == 0) {
+      if (state == 0 && ConnectedToItself(s)) {
+        // At once, so that who is to listen there finds the port free.
+        const linger none{1, 0};
+        setsockopt(s.fd(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
+        why = "nobody listens there yet";
+      } else if (state == 0) {
         const int on = 1;
         setsockopt(s.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         return s;
+      } else {
+        why = std::strerror(errno);
       }
-      why = std::strerror(errno);
     }
     LookForInterrupt();
     std::this_thread::sleep_for(pause);

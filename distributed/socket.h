@@ -37,6 +37,10 @@ Socket Listen(int port);
 int PortOf(const Socket& listener);
 // Tries again until the limit ends, since the other end may not listen yet.
 Socket Connect(const std::string& host, int port, Limit limit);
+// Whether both ends are one socket: where nobody listens yet on a port of those
+// that systems give out, who connects may be given that very port. `Connect`
+// tries again then.
+bool ConnectedToItself(const Socket& s);
 // The address of this end.
 std::string LocalAddressOf(const Socket& s);
 

@@ -1,6 +1,8 @@
 #include "distributed/store.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -52,6 +54,23 @@ TEST(StoreTest, TcpServerComesLater) {
   TcpStore a("127.0.0.1", port, Limit(10000));
   a.Set("x", "y");
   later.join();
+}
+
+TEST(SocketTest, ConnectedToItself) {
+  const Socket s(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  auto* address = reinterpret_cast<sockaddr*>(&at);
+  ASSERT_EQ(bind(s.fd(), address, size), 0);
+  ASSERT_EQ(getsockname(s.fd(), address, &size), 0);
+  ASSERT_EQ(connect(s.fd(), address, size), 0);  // Nobody listens.
+  EXPECT_TRUE(ConnectedToItself(s));
+
+  const Socket listener = Listen(0);
+  EXPECT_FALSE(
+      ConnectedToItself(Connect("127.0.0.1", PortOf(listener), Limit(5000))));
 }
 
 // A child that lives on must not keep the connections of a rank that died.

@@ -358,7 +358,7 @@ def split(x, size, operation, axis=0, num_partitions=1, gather_out=True, weight_
         size (list[int]): [in, out] of the whole layer, or [rows, size] of the table.
         operation (str): "linear" or "embedding".
         axis (int): of a linear layer: 0 divides the inputs (rows of the weight), 1 the outputs; of an embedding 0.
-        num_partitions (int): processes of the job, or of fleet's model-parallel group.
+        num_partitions (int): processes of fleet's model-parallel group (`mp_degree`, or `tensor_parallel_configs`), else of the job.
         gather_out (bool): the whole output on each process, where the outputs are divided.
         weight_attr, bias_attr: as in Linear.
 
@@ -384,6 +384,8 @@ def split(x, size, operation, axis=0, num_partitions=1, gather_out=True, weight_
     from proa.distributed.fleet.layers.mpu.mp_ops import model_group
 
     group = model_group()
+    if group.nranks == 1 and num_partitions == context().size:
+        group = get_group(0)  # nobody has said how else to divide the workers
     if num_partitions != group.nranks:
         who = "there is one process" if context().size == 1 else f"{group.nranks} processes divide a model"
         raise _C.located(ValueError(f"split: {who}, so num_partitions must be {group.nranks}, not {num_partitions}"))

@@ -1,6 +1,6 @@
 """Files of static programs that several workers train, as `proa.static` writes those of one.
 
-What workers divide among them (stages of a pipeline, states under `strategy.sharding`) is collected first, so that all workers call
+What workers divide among them (stages of a pipeline, states under `strategy.sharding`, layers that are tensor parallel) is collected first, so that all workers call
 `save_persistables` together; the first one writes. Files are those of one process: any number of workers reads them.
 """
 
@@ -48,7 +48,7 @@ def whole_values(what, program):
     for var in sorted(kept, key=lambda var: var.name):
         value = value_in(global_scope(), var).detach()
         shape = None if divided is None else divided.shape_of(var.name, value.size)
-        found[var.name] = (value if shape is None else divided.whole(value, shape)).numpy()
+        found[var.name] = (value if shape is None else divided.whole(value, var.name)).numpy()
     return found
 
 
@@ -111,7 +111,7 @@ def load_persistables(executor, dirname, main_program=None, filename=None):
     values = _io.read(kept, dirname, filename)
     for var in kept if divided is not None else ():
         if divided.shape_of(var.name, var.size) is not None:
-            values[var.name] = divided.part(_C.to_tensor(values[var.name])).numpy()
+            values[var.name] = divided.part(_C.to_tensor(values[var.name]), var.name).numpy()
     _io.fill(kept, values)
 
 

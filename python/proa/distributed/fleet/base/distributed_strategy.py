@@ -78,15 +78,23 @@ _NOT_YET = {
     "is_fl_ps_mode": "leave it off: there are no parameter servers",
 }
 
-# What would divide a static program among several workers, and what to do instead.
-_NOT_DIVIDED = {"tensor_parallel": "leave it off, or train eagerly with hybrid_configs['mp_degree']"}
-
 # What a static program does not do besides: of two switches that each change the step.
 _NOT_BESIDE = {
     "pipeline": ("localsgd", "adaptive_localsgd", "dgc", "asp", "sync_batch_norm"),
     "sharding": ("localsgd", "adaptive_localsgd", "dgc", "lamb", "lars"),
     "dgc": ("amp", "localsgd", "adaptive_localsgd", "lamb", "lars"),
     "localsgd": ("adaptive_localsgd",),
+    "tensor_parallel": (
+        "pipeline",
+        "sharding",
+        "localsgd",
+        "adaptive_localsgd",
+        "dgc",
+        "semi_auto",
+        "sync_batch_norm",
+        "lamb",
+        "lars",
+    ),
     "semi_auto": (
         "pipeline",
         "amp",
@@ -342,9 +350,11 @@ class DistributedStrategy:
             )
         wrong = []
         if count > 1:
-            wrong += [(name, instead) for name, instead in (_NOT_YET | _NOT_DIVIDED).items() if self.__dict__[name]]
+            names, dims = self.places(count)
+            degrees = dict(zip(names, dims))
+            wrong += [(name, instead) for name, instead in _NOT_YET.items() if self.__dict__[name]]
             for one, others in _NOT_BESIDE.items():
-                if self.__dict__[one]:
+                if self.__dict__[one] or (one == "tensor_parallel" and degrees["model"] > 1):
                     wrong += [(f"{name} beside {one}", "leave one off") for name in others if self.__dict__[name]]
             if self.pipeline and self.gradient_scale_configs["scale_strategy"] != "avg":
                 wrong.append(
@@ -356,12 +366,10 @@ class DistributedStrategy:
             if self.sharding:
                 wrong += self._not_sharded()
                 self._warn_of_sharding()
-            names, dims = self.places(count)
-            degrees = dict(zip(names, dims))
             wrong += [
-                (f"hybrid_configs['{way}_degree']", "programs are data parallel; train eagerly")
-                for way, name in _WAYS.items()
-                if way != "dp" and degrees.get(name, 1) > 1
+                (f"hybrid_configs['{way}_degree']", f"set strategy.{switch}, or train eagerly")
+                for way, switch in (("pp", "pipeline"), ("sharding", "sharding"), ("sep", "semi_auto"))
+                if degrees.get(_WAYS[way], 1) > 1
             ]
         elif self.qat:
             wrong.append(("qat", _NOT_YET["qat"]))

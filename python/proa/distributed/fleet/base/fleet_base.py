@@ -226,7 +226,7 @@ class Fleet(Workers):
 
             self._started("distributed_optimizer")
             kind = DividedByMarks if chosen.semi_auto and world_size() > 1 else ProgramOptimizer
-            optimizer = kind(optimizer, chosen, world_size())
+            optimizer = kind(optimizer, chosen, world_size(), self._hcg)
         return optimizer
 
     def _of_layers(self, optimizer, chosen, decorated):

@@ -97,11 +97,11 @@ class DividedProgram:
         shape = self._shapes[max(owners, key=len)]
         return shape if size == length(shape, self._group) else None
 
-    def whole(self, value, shape):
+    def whole(self, value, name):
         """A state, of the parts of all workers, which call this together."""
-        return untraced(whole, value, shape, self._group)
+        return untraced(whole, value, self.shape_of(name, value.size), self._group)
 
-    def part(self, value):
+    def part(self, value, name):
         """This worker's part of a whole state."""
         return untraced(part_of, value, self._group)
 

@@ -6,6 +6,7 @@ from proa.distributed.calls import copy_into, start, untraced
 from proa.distributed.fleet.meta_optimizers.divided_program import DividedProgram
 from proa.distributed.fleet.meta_optimizers.local_steps import average_adaptively, average_parameters, every, variable
 from proa.distributed.fleet.meta_optimizers.sparse_gradients import SparseGradients
+from proa.distributed.fleet.meta_optimizers.tensor_program import TensorProgram
 from proa.distributed.groups import resolve
 from proa.framework import recorded_rates
 from proa.nn.layer.sync_norm import batch_norm_over_ranks
@@ -106,9 +107,11 @@ class Equal:
 
     Args:
         program (static.Program): has them, and no states of an optimizer yet.
+        tensors (TensorProgram, optional): knows of which parameters workers have parts.
     """
 
-    def __init__(self, program):
+    def __init__(self, program, tensors=None):
+        self._tensors = tensors
         kept = [tensor for tensor in program.list_vars() if tensor.persistable]
         # One parameter may have several handles.
         self._parameters = list(
@@ -119,15 +122,20 @@ class Equal:
         """For programs whose startup program is never run."""
         with _C.eager_mode():
             for parameter in self._parameters:
-                start(resolve(None), True, "broadcast", parameter.detach(), parameter.detach())
+                self._send(parameter, parameter.detach())
 
     def run(self, scope):
-        group = resolve(None)
         for parameter in self._parameters:
             value = value_in(scope, parameter)
             sent = untraced(value.detach().clone)
-            start(group, True, "broadcast", sent, sent)
+            self._send(parameter, sent)
             copy_into(value, sent)
+
+    def _send(self, parameter, value):
+        if self._tensors is None:
+            start(resolve(None), True, "broadcast", value, value)
+        else:
+            untraced(self._tensors.begin_equal, parameter.name, value)
 
 
 class ProgramOptimizer:
@@ -141,11 +149,12 @@ class ProgramOptimizer:
         optimizer (Optimizer | OptimizerWithMixedPrecision): does the step.
         strategy (DistributedStrategy): its switches.
         count (int): workers.
+        hcg (HybridCommunicateGroup, optional): their groups, where neighbours divide layers.
     """
 
-    def __init__(self, optimizer, strategy, count):
-        self._inner, self._strategy, self._count = optimizer, strategy, count
-        self._program = self._startup = self._loss = self._divided = self._sparse = None
+    def __init__(self, optimizer, strategy, count, hcg=None):
+        self._inner, self._strategy, self._count, self._hcg = optimizer, strategy, count, hcg
+        self._program = self._startup = self._loss = self._divided = self._sparse = self._tensors = None
 
     def __getattr__(self, name):
         return getattr(self.__dict__["_inner"], name)
@@ -192,7 +201,8 @@ class ProgramOptimizer:
                     loss, parameter_list or self._inner._parameter_list, no_grad_set, checkpoints=checkpoints
                 )
         if self._count > 1:
-            equal = Equal(self._program)
+            self._note_parts([p for p, _ in pairs])
+            equal = Equal(self._program, self._tensors)
             equal.run_now()
             self._startup._starts["parameters of the first worker"] = equal
             with program_guard(self._program, self._startup):
@@ -206,6 +216,15 @@ class ProgramOptimizer:
             return loss
         remake(self._program, replaced)
         return self._program.current(loss)
+
+    def _note_parts(self, parameters):
+        """What follows from layers that neighbours divide."""
+        if self._hcg is None or self._hcg.get_model_parallel_world_size() == 1 or self._tensors is not None:
+            return
+        self._tensors = TensorProgram(self._optimizer_itself, parameters, self._hcg)
+        self._program._divided = self._tensors
+        if self._optimizer_itself is not self._inner:
+            self._inner.agreed = self._finite_for_all
 
     def _divide(self, pairs):
         """What `sharding` and `dgc` put between gradients and step, made once."""
@@ -298,6 +317,9 @@ class ProgramOptimizer:
             raise _C.located(
                 ValueError(f"fleet: gradient_scale_configs['scale_strategy'] is {how!r}; it must be 'avg' or 'sum'")
             )
+        group = resolve(None) if self._tensors is None else self._tensors.data_group
+        if group.nranks == 1:
+            return list(tensors)
         limit = self._strategy.fuse_grad_size_in_MB * 2**20 if self._strategy.fuse_all_reduce_ops else 0
         buckets, sizes = [], {}  # dtype: (its last bucket, bytes in it)
         for number in reversed(range(len(tensors))):  # gradients of the last layers come first
@@ -313,7 +335,7 @@ class ProgramOptimizer:
             parts = [_C.ops.reshape(tensors[number], [-1]) for number in bucket]
             flat = _C.ops.concat(parts, 0)
             dtype, half = flat.dtype, self._strategy.fp16_allreduce and flat.dtype == _C.float32
-            flat = _C.ops.all_reduce(flat.astype(_C.float16) if half else flat, 0, how).astype(dtype)
+            flat = _C.ops.all_reduce(flat.astype(_C.float16) if half else flat, group.id, how).astype(dtype)
             for number, part in zip(bucket, _C.ops.split(flat, [p.shape[0] for p in parts], 0)):
                 out[number] = _C.ops.reshape(part, tensors[number].shape)
         return out

@@ -3,8 +3,11 @@
 What every process holds whole has one gradient, the same on all of them; what is divided has its part's.
 """
 
+import threading
+import types
+
 from proa import _C
-from proa.autograd import PyLayer
+from proa.autograd import PyLayer, no_grad
 from proa.distributed import collective
 
 __all__ = [
@@ -49,6 +52,26 @@ def _part(x, group, axis):
     return _C.ops.slice(x, [axis % x.ndim], [group.rank * size], [(group.rank + 1) * size]).clone()
 
 
+# A program holds backward as it was recorded, with the backward of that, and so on: it has so many orders.
+_ORDERS = 3
+_recorded = threading.local()
+
+
+def _in_backward(layer, grad, *args):
+    """`layer.apply(grad, *args)`; in a program, inside of backwards of backwards, at last without a gradient of its own."""
+    if not _C.is_symbolic(grad):
+        return layer.apply(grad, *args)
+    order = getattr(_recorded, "order", 1)
+    if order == _ORDERS:
+        with no_grad():
+            return layer.forward(types.SimpleNamespace(), grad.detach(), *args)
+    _recorded.order = order + 1
+    try:
+        return layer.apply(grad, *args)
+    finally:
+        _recorded.order = order
+
+
 class _Identity(PyLayer):
     @staticmethod
     def forward(ctx, x, group):
@@ -57,7 +80,7 @@ class _Identity(PyLayer):
 
     @staticmethod
     def backward(ctx, grad):
-        return _Sum.apply(grad, ctx.group)
+        return _in_backward(_Sum, grad, ctx.group)
 
 
 class _Sum(PyLayer):
@@ -70,7 +93,7 @@ class _Sum(PyLayer):
 
     @staticmethod
     def backward(ctx, grad):
-        return _Identity.apply(grad, ctx.group)
+        return _in_backward(_Identity, grad, ctx.group)
 
 
 class _Split(PyLayer):
@@ -81,7 +104,7 @@ class _Split(PyLayer):
 
     @staticmethod
     def backward(ctx, grad):
-        return _Gather.apply(grad, ctx.group, ctx.axis)
+        return _in_backward(_Gather, grad, ctx.group, ctx.axis)
 
 
 class _Gather(PyLayer):
@@ -92,7 +115,7 @@ class _Gather(PyLayer):
 
     @staticmethod
     def backward(ctx, grad):
-        return _Split.apply(grad, ctx.group, ctx.axis)
+        return _in_backward(_Split, grad, ctx.group, ctx.axis)
 
 
 class _AllGather(PyLayer):
@@ -105,7 +128,7 @@ class _AllGather(PyLayer):
 
     @staticmethod
     def backward(ctx, grad):
-        return _ReduceScatter.apply(grad, ctx.group)
+        return _in_backward(_ReduceScatter, grad, ctx.group)
 
 
 class _ReduceScatter(PyLayer):
@@ -124,7 +147,7 @@ class _ReduceScatter(PyLayer):
 
     @staticmethod
     def backward(ctx, grad):
-        return _AllGather.apply(grad, ctx.group)
+        return _in_backward(_AllGather, grad, ctx.group)
 
 
 def _exchange(layer, x, group, *more):

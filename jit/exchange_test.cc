@@ -119,6 +119,36 @@ TEST_F(ExchangeTest, MovesForward) {
   EXPECT_FALSE(RunPasses(program, outputs, names));  // once is enough
 }
 
+// What is for no exchange, as the mean of losses that the program gives, stands
+// before all that is for one.
+TEST_F(ExchangeTest, MovesForwardPastWhatIsForOthers) {
+  const auto program = Parsed(
+      std::string(kHead) +
+          "  %3 = abs(%2) : [4] float32\n"
+          "  %4 = square(%2) : [4] float32\n"
+          "  %5 = sin(%2) : [4] float32\n"
+          "  %6 = cos(%5) : [4] float32\n"
+          "  %7 = sqrt(%4) : [4] float32\n"
+          "  %8 = all_reduce_in_turn_(%7, %0, group=0, reduce=\"sum\") : [4] "
+          "float32\n"
+          "  %9 = all_reduce_in_turn_(%6, %0, group=0, reduce=\"sum\") : [4] "
+          "float32\n"
+          "  %10 = add(%8, %9) : [4] float32\n",
+      1);
+  ASSERT_NE(program, nullptr);
+  const std::string_view names[] = {"early_exchange"};
+  const std::vector<ValueId> outputs = {3, 10};
+  EXPECT_TRUE(RunPasses(program, outputs, names));
+  EXPECT_TRUE(Verify(*program).ok());
+  const std::string text = ToText(*program);
+  const auto at = [&](const char* what) { return text.find(what); };
+  EXPECT_LT(at("%7 = sqrt"), at("%8 = all_reduce")) << text;
+  EXPECT_LT(at("%8 = all_reduce"), at("%5 = sin")) << text;
+  EXPECT_LT(at("%6 = cos"), at("%9 = all_reduce")) << text;
+  EXPECT_LT(at("%9 = all_reduce"), at("%3 = abs")) << text;
+  EXPECT_FALSE(RunPasses(program, outputs, names));  // once is enough
+}
+
 TEST_F(ExchangeTest, NotBeforeWhatChangesItsInput) {
   const auto program = Parsed(
       "  %0 = captured \"turn\" : [4] float32\n"

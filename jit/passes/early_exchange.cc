@@ -65,15 +65,21 @@ void Run(Rewriter& r) {
     };
     size_t at = i;
     while (at > 0 && !stays(order[at - 1])) --at;
-    // Those that were moved behind the same operation come before it.
-    while (at > 0 && at < i && moved.contains(order[at])) ++at;
     if (at == i || at == 0) continue;
-    r.MoveBehind(*o, *order[at - 1]);
     moved.insert(o);
     const auto begin = order.begin();
     std::rotate(begin + static_cast<ptrdiff_t>(at),
                 begin + static_cast<ptrdiff_t>(i),
                 begin + static_cast<ptrdiff_t>(i) + 1);
+  }
+  // Those that stay are in their old order; the first is one of them.
+  const Operation* stayed = nullptr;
+  for (const Operation* o : order) {
+    if (moved.contains(o)) {
+      r.MoveBehind(*o, *stayed);
+    } else {
+      stayed = o;
+    }
   }
 }
 

@@ -14,7 +14,7 @@ from python.tests import ranks
 _IN_PROGRAMS = {
     "adaptive_localsgd", "amp", "asp", "dgc", "find_unused_parameters", "fp16_allreduce", "fuse_all_reduce_ops",
     "fuse_grad_size_in_MB", "gradient_merge", "lamb", "lars", "last_comm_group_size_MB", "localsgd", "pipeline", "recompute",
-    "semi_auto", "sharding", "sync_batch_norm",
+    "semi_auto", "sharding", "sync_batch_norm", "tensor_parallel",
 }  # fmt: skip
 _IN_LAYERS = {
     "amp", "asp", "find_unused_parameters", "fp16_allreduce", "fuse_all_reduce_ops", "fuse_grad_size_in_MB",

@@ -131,6 +131,6 @@ def test_what_is_refused(monkeypatch):
         proa.disable_static()
         fleet.fleet._user_defined_strategy = None
     strategy = fleet.DistributedStrategy()
-    strategy.hybrid_configs = {"mp_degree": 2}
-    with pytest.raises(NotImplementedError, match=r"hybrid_configs\['mp_degree'\]"):
+    strategy.hybrid_configs = {"pp_degree": 2}
+    with pytest.raises(NotImplementedError, match=r"hybrid_configs\['pp_degree'\].*set strategy.pipeline"):
         strategy.check_static(2)

@@ -72,6 +72,9 @@ def _checked(what, x, attr):
 def shard_tensor(x, dist_attr=None):
     """Says how processes divide a tensor.
 
+    It divides what is computed, and its memory. A parameter that is marked, and the states that an optimizer has for it, are held whole
+    by all processes; where memory is short, use `strategy.tensor_parallel` with layers of `fleet.meta_parallel`, or `strategy.sharding`.
+
     Args:
         x (Tensor): of a program, or a parameter.
         dist_attr (dict, optional): "process_mesh", a ProcessMesh or a nested list, and "dims_mapping", a list that has for each

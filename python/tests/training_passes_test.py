@@ -1,10 +1,13 @@
 """Passes over programs that are trained do what the switches of fleet do, and what training by hand does."""
 
+import json
+
 import numpy as np
 import pytest
 
 import proa
 from proa.distributed.passes import PassBase, PassContext, PassManager, new_pass, register_pass
+from python.tests import ranks
 
 _DATA = np.random.RandomState(0).randn(6, 8, 5).astype("float32")
 
@@ -193,3 +196,97 @@ def test_gradients_and_updates_apart(pairs):
     assert losses == wanted and losses[0] != losses[-1]
     for a, b in zip(weights, plain):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("level", ["O1", "O2"])
+def test_casts_where_parameters_are_updated(dtype, level):
+    """The same numbers; also after somebody has written to the parameters."""
+
+    def trained(cast):
+        def change(optimizer, loss, y, main, startup):
+            mixed = proa.static.amp.decorate(
+                optimizer, init_loss_scaling=8.0, use_pure_fp16=level == "O2", use_fp16_guard=False, **low
+            )
+            mixed.minimize(loss)
+            if cast:
+                new_pass("optimize_cast").apply([main], [startup])
+
+        return change
+
+    low = {"use_bf16": True} if dtype == "bfloat16" else {}
+    make = lambda: proa.optimizer.Momentum(0.05)
+    losses, _, main = _trained(make, trained(True))
+    wanted, _, plain = _trained(make, trained(False))
+    assert losses == wanted and losses[0] != losses[-1]
+
+    def weights(program):
+        names = sorted((p.name for p in program.all_parameters()), key=lambda name: (len(name), name))
+        return {name: np.asarray(program.state_dict()[name]) for name in names}
+
+    for a, b in zip(weights(main).values(), weights(plain).values(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    kept = [t for _, t in main._program.captured if t.name.endswith("." + dtype)]
+    assert len(kept) >= 3 and all(t.dtype == getattr(proa, dtype) for t in kept)
+    text = str(main._program)
+    assert text.rindex("momentum_(") < text.rindex(" = cast(") < text.rindex("store_(")
+    # Whoever writes to a parameter need not know of its copy.
+    for program in (main, plain):
+        program.set_state_dict({name: value * 0.5 for name, value in weights(program).items()})
+        proa.static.Executor().run(program, feed={"x": _DATA[0]})
+    for a, b in zip(weights(main).values(), weights(plain).values(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+_SHARDED = """
+import json
+import proa.distributed.fleet as fleet
+from proa.distributed import io
+from proa.distributed.passes import new_pass
+proa.enable_static()
+fleet.init(is_collective=True)
+rank, count = fleet.worker_index(), fleet.worker_num()
+proa.seed(7 + rank)
+main, startup = proa.static.Program(), proa.static.Program()
+with proa.static.program_guard(main, startup):
+    x = proa.static.data("x", [None, 5])
+    attr = lambda name: proa.ParamAttr(name=name)
+    h = proa.static.nn.fc(x, 7, activation="tanh", weight_attr=attr("w"), bias_attr=attr("b"))
+    loss = (proa.static.nn.fc(h, 3, weight_attr=attr("v"), bias_attr=False) ** 2).mean()
+    adam = proa.optimizer.Adam(0.05, grad_clip=proa.nn.ClipGradByGlobalNorm(0.1))
+    if {amp}:
+        adam = proa.static.amp.decorate(adam, init_loss_scaling=8.0)
+    if {how} == "pass":
+        pairs = adam.backward(loss, startup)
+        divided = new_pass("auto_parallel_sharding", {{"optimizer": adam, "params_grads": pairs, "optimize_cast": {early}}})
+        divided.apply([main], [startup])
+        assert count == 1 or any(name.endswith("@part") for name in (v.name for v in main.list_vars()))
+        try:
+            divided.apply([main], [startup])
+        except ValueError as error:
+            assert "updates" in str(error) and "already" in str(error)
+        else:
+            raise AssertionError("twice")
+    else:
+        strategy = fleet.DistributedStrategy()
+        strategy.sharding, strategy.sharding_configs = True, {{"optimize_cast": {early}}}
+        fleet.distributed_optimizer(adam, strategy).minimize(loss, startup)
+executor = proa.static.Executor()
+executor.run(startup)
+losses = []
+for step in range(6):
+    feed = np.random.RandomState(step).randn(8, 5).astype("float32")
+    losses.append(float(np.ravel(executor.run(main, feed={{"x": feed}}, fetch_list=[loss])[0])[0]))
+values = {{name: value.ravel().tolist() for name, value in io.whole_values("test", main).items() if name in "wbv"}}
+print(json.dumps([losses, values]))
+"""
+
+
+@pytest.mark.parametrize("amp, early", [(False, False), (True, False), (True, True)])
+def test_divided_states(amp, early):
+    """As the switch of fleet does it, and with casts where parameters are updated."""
+    run = lambda how, early: list(map(json.loads, ranks.run(_SHARDED.format(how=repr(how), amp=amp, early=early), 2)))
+    found, wanted = run("pass", early), run("switch", False)
+    assert found == wanted and found[0][0][0] != found[0][0][-1] and found[0][1] == found[1][1]
+    if early:
+        assert run("switch", True) == wanted

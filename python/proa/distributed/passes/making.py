@@ -11,7 +11,7 @@ def new_pass(name, pass_attrs=None):
     """A pass by its name.
 
     Args:
-        name (str): "recompute", "gradient_merge" or "amp" (also as "auto_parallel_..."), or a registered one.
+        name (str): "recompute", "gradient_merge", "sharding" or "amp" (also as "auto_parallel_..."), "optimize_cast", or a registered one.
         pass_attrs (dict, optional): its settings.
 
     Raises:

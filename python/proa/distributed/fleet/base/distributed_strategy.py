@@ -120,7 +120,6 @@ _NOT_SHARDED = {
 
 # Those that change nothing in them, and why.
 _SHARDED_WITHOUT_EFFECT = {
-    "optimize_cast": "a parameter is cast once a run, by the first that needs it, in whichever stage",
     "pp_allreduce_in_optimize": "it is about a pipeline beside it",
     "segment_anchors": "exchanges end by bytes: segment_broadcast_MB",
     "sharding_segment_strategy": "exchanges end by bytes: segment_broadcast_MB",

@@ -200,14 +200,28 @@ class ProgramOptimizer:
                 pairs = append_backward(
                     loss, parameter_list or self._inner._parameter_list, no_grad_set, checkpoints=checkpoints
                 )
-        if self._count > 1:
-            self._note_parts([p for p, _ in pairs])
-            equal = Equal(self._program, self._tensors)
-            equal.run_now()
-            self._startup._starts["parameters of the first worker"] = equal
-            with program_guard(self._program, self._startup):
-                self._divide(pairs)
+        self._begin_equal(pairs)
         return pairs
+
+    def adopt(self, program, startup_program, pairs):
+        """`backward`, of gradients that a program has already.
+
+        Args:
+            program, startup_program (Program): they.
+            pairs (list[tuple]): (parameter, gradient).
+        """
+        self._program, self._startup = program, startup_program
+        self._begin_equal(pairs)
+
+    def _begin_equal(self, pairs):
+        if self._count == 1:
+            return
+        self._note_parts([p for p, _ in pairs])
+        equal = Equal(self._program, self._tensors)
+        equal.run_now()
+        self._startup._starts["parameters of the first worker"] = equal
+        with program_guard(self._program, self._startup):
+            self._divide(pairs)
 
     def _synchronize_norms(self, loss):
         replaced = {"batch_norm": batch_norm_over_ranks}
@@ -263,6 +277,10 @@ class ProgramOptimizer:
                 self._step(pairs)
             else:
                 self._merge(pairs, runs)
+        if self._strategy.sharding and self._strategy.sharding_configs["optimize_cast"]:
+            from proa.distributed.passes import new_pass
+
+            new_pass("optimize_cast").apply(self._program, self._startup)
         return []
 
     # Parts -------------------------------------------------------------------

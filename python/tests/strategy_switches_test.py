@@ -51,7 +51,7 @@ def test_works_or_says_why_not(name):
                     call()
 
 
-_SHARDING_FOLLOWED = {
+_SHARDING_FOLLOWED = {"optimize_cast", 
     "dp_degree", "gradient_merge_acc_step", "hybrid_dp", "segment_broadcast_MB", "sharding_degree", "stage",
 }  # fmt: skip
 

@@ -87,6 +87,24 @@ def test_weights_of_one_process(n, sizes):
     _expect(_on_ranks(n, wrap, _make), _train(_make(), _DATA))
 
 
+@pytest.mark.parametrize("n", [2, 4])
+def test_bits_of_one_process_that_adds_up_in_the_order_of_ranks(n):
+    """One process that goes through the parts of the batch one after the other, and divides the sum: no bit differs."""
+    one, part = _make(), len(_DATA) // n
+    sgd = proa.optimizer.Momentum(0.1, 0.9, parameters=one.parameters())
+    for _ in range(20):
+        for rank in range(n):
+            one(proa.to_tensor(_DATA[rank * part : (rank + 1) * part])).square().mean().backward()
+        for p in one.parameters():
+            p.grad = p.grad / n
+        sgd.step()
+        sgd.clear_grad()
+    wrap = lambda net: proa.DataParallel(net, comm_buffer_size=0.0002, last_comm_buffer_size=0.0001)
+    for state in _on_ranks(n, wrap, _make, steps=20):
+        for name, value in one.state_dict().items():
+            np.testing.assert_array_equal(state[name], value.numpy(), err_msg=name)
+
+
 def test_buckets_come_in_the_order_of_gradients():
     def body():
         net = proa.DataParallel(_make(), comm_buffer_size=0.0002, last_comm_buffer_size=0.0001)

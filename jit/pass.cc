@@ -27,9 +27,11 @@ PassDebugging& Debugging() {
 // Made at load; tensor/fork_locks.h says why.
 [[maybe_unused]] const auto& at_load = Debugging();
 
+// Collectives are moved before operations are fused: what a region gives may
+// share memory with anything, and nothing that changes a tensor passes it.
 constexpr std::string_view kDefault[] = {
     "identities", "constant_folding", "common_subexpressions", "fuse_norm",
-    "dead_code",  "fuse_pointwise",   "early_exchange"};
+    "dead_code",  "early_exchange",   "fuse_pointwise"};
 
 // What other tools computed of parameters are numbers once they are folded, for
 // those that recognize; what is folded into weights then is folded once more.

@@ -96,4 +96,4 @@ def test_pipelines(stages, micro, chunks, even):
     assert 0.98 < found / said.seconds < 1.1, (found, said.seconds)
     if even:
         work = micro * sum(map(sum, seconds)) / stages
-        np.testing.assert_allclose(1 - work / found, said.bubble, atol=0.1)
+        np.testing.assert_allclose(1 - work / found, said.bubble, atol=0.05)

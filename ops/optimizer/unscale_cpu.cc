@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -13,29 +14,53 @@
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
 
-template <typename W>
-bool Finite(W v) {
-  return std::abs(v) <= std::numeric_limits<W>::max();
-}
+template <typename T>
+constexpr bool kIsLow = sizeof(T) == 2;
 
+// Whether one is NaN or infinite. Of 16 bits those whose exponent is full, by
+// their bits: no element is converted.
 template <typename T>
 bool AnyBad(const T* x, int64_t n) {
-  bool bad = false;
-  for (int64_t i = 0; i < n; ++i) bad |= !Finite(static_cast<Wide<T>>(x[i]));
-  return bad;
+  if constexpr (kIsLow<T>) {
+    const uint16_t full = std::numeric_limits<T>::infinity().bits();
+    uint16_t bad = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      bad |= static_cast<uint16_t>((x[i].bits() & full) == full);
+    }
+    return bad != 0;
+  } else {
+    bool bad = false;
+    for (int64_t i = 0; i < n; ++i) {
+      bad |= !(std::abs(x[i]) <= std::numeric_limits<T>::max());
+    }
+    return bad;
+  }
 }
 
-// Multiplies, and looks at what comes out.
+// Multiplies, and looks at what comes out. Elements of 16 bits go by runs
+// through a buffer in the first cache: a loop that converts one way is
+// vectorized.
 template <typename T>
 bool Unscale(T* x, int64_t n, double factor) {
-  using W = Wide<T>;
-  const W f = static_cast<W>(factor);
-  bool bad = false;
-  for (int64_t i = 0; i < n; ++i) {
-    x[i] = static_cast<T>(static_cast<W>(x[i]) * f);
-    bad |= !Finite(static_cast<W>(x[i]));
+  if constexpr (kIsLow<T>) {
+    float run[kRun];
+    bool bad = false;
+    for (int64_t at = 0; at < n; at += kRun) {
+      const int64_t count = std::min(kRun, n - at);
+      Scale(x + at, count, factor, run);
+      for (int64_t j = 0; j < count; ++j) x[at + j] = static_cast<T>(run[j]);
+      bad |= AnyBad(x + at, count);
+    }
+    return bad;
+  } else {
+    const T f = static_cast<T>(factor);
+    bool bad = false;
+    for (int64_t i = 0; i < n; ++i) {
+      x[i] *= f;
+      bad |= !(std::abs(x[i]) <= std::numeric_limits<T>::max());
+    }
+    return bad;
   }
-  return bad;
 }
 
 // Calls body(x, begin, n) for parts of all of `xs`, on several threads;

@@ -2,8 +2,10 @@
 #ifndef PROA_OPS_RECURRENT_RECURRENT_INFER_H_
 #define PROA_OPS_RECURRENT_RECURRENT_INFER_H_
 
+#include <optional>
 #include <string_view>
 
+#include "tensor/dtype.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
 
@@ -48,6 +50,10 @@ Shape rnn_grad(const char* op, const Tensor& grad_out, const Tensor& grad_h,
                const Tensor& bias_hh, const Tensor& weight_hr, const Tensor& h0,
                const Tensor& c0, const Tensor& lengths, const Tensor& reserve,
                std::string_view mode, bool time_major);
+// The dtype of gradients of weights: promoted; float32 of 16-bit ones if that
+// is wanted.
+DType rnn_sums(const char* op, const Tensor& x, const Tensor& weight_ih,
+               std::optional<DType> wanted);
 // [gates H].
 Shape rnn_bias(const char* op, const Tensor& weight_ih);
 // That of weight_hr, [0, 0] without one.

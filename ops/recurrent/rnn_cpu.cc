@@ -397,9 +397,9 @@ void RnnGrad(const KernelContext& ctx, const Tensor& grad_out,
              const Tensor& weight_hr, const Tensor& h0, const Tensor& c0,
              const Tensor& lengths, const Tensor& given_reserve,
              std::string_view mode, bool reverse, bool time_major,
-             Tensor* x_grad, Tensor* weight_ih_grad, Tensor* weight_hh_grad,
-             Tensor* bias_ih_grad, Tensor* bias_hh_grad, Tensor* weight_hr_grad,
-             Tensor* h0_grad, Tensor* c0_grad) {
+             std::optional<DType>, Tensor* x_grad, Tensor* weight_ih_grad,
+             Tensor* weight_hh_grad, Tensor* bias_ih_grad, Tensor* bias_hh_grad,
+             Tensor* weight_hr_grad, Tensor* h0_grad, Tensor* c0_grad) {
   VisitFloat(x_grad->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;

@@ -1,4 +1,7 @@
+#include <optional>
+
 #include "absl/strings/str_cat.h"
+#include "ops/infer.h"
 #include "ops/recurrent/recurrent_infer.h"
 #include "ops/recurrent/rnn_sizes.h"
 #include "tensor/dtype.h"
@@ -138,6 +141,13 @@ Shape rnn_grad(const char* op, const Tensor& grad_out, const Tensor& grad_h,
                  " uint8; it is ", Describe(reserve));
   }
   return x.shape();
+}
+
+DType rnn_sums(const char* op, const Tensor& x, const Tensor& weight_ih,
+               std::optional<DType> wanted) {
+  const DType dtype = promote(op, x, weight_ih);
+  const bool low = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+  return low && wanted == DType::kFloat32 ? DType::kFloat32 : dtype;
 }
 
 Shape rnn_bias(const char*, const Tensor& weight_ih) {

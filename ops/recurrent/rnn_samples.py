@@ -83,7 +83,7 @@ def reference_rnn(
 
 def reference_rnn_grad(
     grad_out, grad_h, grad_c, x, weight_ih, weight_hh, bias_ih=None, bias_hh=None, weight_hr=None, h0=None, c0=None,
-    lengths=None, reserve=None, mode="LSTM", reverse=False, time_major=False,
+    lengths=None, reserve=None, mode="LSTM", reverse=False, time_major=False, dtype=None,
 ):  # fmt: skip
     tensors = dict(zip(_NAMES, (x, weight_ih, weight_hh, bias_ih, bias_hh, weight_hr, h0, c0)))
     return _gradients((grad_out, grad_h, grad_c), tensors, lengths, mode, reverse, time_major)

@@ -175,6 +175,27 @@ def test_a_formula_asks_of_its_own_gradient_only(tmp_path):
         _grad_of(_WIDE.replace("grad_dtype(x)", "grad_dtype(y)"), tmp_path)
 
 
+_WIDE_PAIR = """\
+- op: pair(Tensor x, Tensor y, DType? dtype=none) -> Tensor a, Tensor b
+  doc: Both.
+  infer: {a: {shape: x, dtype: "promote(x, y)"}, b: {shape: y, dtype: "promote(x, y)"}}
+  kernel: elementwise
+  grad:
+    x: pair(g_a, g_b, grad_dtype(x))[0]
+    y: pair(g_a, g_b, grad_dtype(x))[1]
+  samples: ["f32[2], f32[2]"]
+"""
+
+
+def test_formulas_that_share_a_call_ask_by_one_of_their_names(tmp_path):
+    """The call gives what x waits for; the gradient of y becomes what y waits for."""
+    grad = _grad_of(_WIDE_PAIR, tmp_path)
+    assert grad.count("const DType grad_dtype = GradDType(*this, 0, x_dtype_);") == 2
+    assert "shared_0.emplace(ops::pair(g_a, g_b, grad_dtype));" in grad
+    assert "input_grads[0] = Conform(std::get<0>(*shared_0), grad_dtype);" in grad
+    assert "input_grads[1] = Conform(std::get<1>(*shared_0), GradDType(*this, 1, y_dtype_));" in grad
+
+
 def test_an_op_without_a_reference_is_refused(tmp_path):
     samples = tmp_path / "scaled_samples.py"
     samples.write_text("def reference_multiply(x, y):\n  return x * y\n")

@@ -93,9 +93,9 @@ class GradNode:
         if promoted and compiler.use.bare & cpp.promoted(op):
             self._used_grads.add(promoted)
         code, shared = expr.code, self._shared.get(_call_text(text))
-        asked = ("grad_dtype", p.name) in compiler.use.meta
+        asked = [name for function, name, *_ in sorted(compiler.use.meta) if function == "grad_dtype"]
         if asked:
-            lines.append(f"const DType grad_dtype = GradDType(*this, {self._position(p)}, {p.name}_dtype_);")
+            lines.append(f"const DType grad_dtype = {self._wanted_dtype(op.by_name[asked[0]])};")
         if shared:
             self._shared_types[shared] = index[text.tree.value.func.id].cpp_return
             code = f"std::get<{text.tree.slice.value}>(*{shared})"
@@ -107,7 +107,9 @@ class GradNode:
         dtype = ""
         if self._may_differ(p) and not p.is_tensor_list:
             self._keep_dtype(p)
-            dtype = "grad_dtype" if asked else f"{p.name}_dtype_"
+            dtype = f"{p.name}_dtype_"
+            if asked:
+                dtype = "grad_dtype" if p.name in asked else self._wanted_dtype(p)
         elif self._may_differ(p):
             self._add(
                 p,
@@ -135,14 +137,19 @@ class GradNode:
         op = self._op
         return op.takes_wider_grads or p.name in cpp.promoted(op) or sum(q.type.is_tensor for q in op.params) > 1
 
-    def _keep_dtype(self, p: model.Param) -> None:
+    def _keep_dtype(self, p: model.Param, of: model.Param | None = None) -> None:
+        """Keeps the dtype of `of`, else that of p, for the gradient of p."""
+        q = of or p
         self._add(
             p,
-            f"{p.name}_dtype_",
-            f"  DType {p.name}_dtype_ = DType::kFloat32;",
-            f"{f'if ({p.name}.defined()) ' if p.optional else ''}node->{p.name}_dtype_ = {p.name}.dtype();",
+            f"{q.name}_dtype_",
+            f"  DType {q.name}_dtype_ = DType::kFloat32;",
+            f"{f'if ({q.name}.defined()) ' if q.optional else ''}node->{q.name}_dtype_ = {q.name}.dtype();",
             after=False,
         )
+
+    def _wanted_dtype(self, p: model.Param) -> str:
+        return f"GradDType(*this, {self._position(p)}, {p.name}_dtype_)"
 
     def _gradient_of_promoted(self) -> str:
         """The gradient of an output in whose dtype the op computes with the tensors that it promotes; "" if none is."""
@@ -231,11 +238,14 @@ class GradNode:
         """The member that stands for `function(name)`; None for a gradient (its meta is at hand)."""
         op = self._op
         if function == "grad_dtype":
-            if name != p.name or p.is_tensor_list:
+            # Formulas that choose outputs of one call ask by one name.
+            of = next((q for q in self._inputs if q.name == name), None)
+            shares = _call_text(op.grad[p.name]) in self._shared
+            if of is None or of.is_tensor_list or p.is_tensor_list or not (of is p or shares):
                 raise model.SchemaError(
                     op.location, f"{op.name}: grad_dtype({name}) is not for the gradient of {p.name}"
                 )
-            self._keep_dtype(p)
+            self._keep_dtype(p, of)
             return "grad_dtype"
         if name == "g" or name.startswith("g_") and name not in op.by_name:
             return None

@@ -244,3 +244,34 @@ def test_a_product_with_a_float32_result():
     np.testing.assert_allclose(found.numpy(), x.astype("float64") @ y, rtol=1e-6)
     with pytest.raises(TypeError, match="float64"):
         product(paddle.ones([2, 2], "float64"), paddle.ones([2, 2], "float64"), False, False)
+
+
+@LOW
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "SimpleRNN"])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_gradients_of_recurrent_weights_are_not_rounded(kind, dtype, frozen):
+    """One call gives the gradients of all weights: float32 where a cast of the first waits for that, 16 bits if it is frozen."""
+    paddle.seed(3)
+    net = getattr(paddle.nn, kind)(6, 5)
+    x = paddle.to_tensor(_values(3, 7, 6))
+    weights = dict(net.named_parameters())
+    weights["weight_ih_l0"].stop_gradient = frozen
+    weights = {name: p for name, p in weights.items() if not p.stop_gradient}
+
+    def grads(low):
+        with paddle.amp.auto_cast(low, dtype=dtype):
+            loss = (net(x)[0].astype("float32") * paddle.to_tensor(_values(3, 7, 5, seed=7))).sum()
+        with paddle.amp.debugging.collect_operator_stats(show=False) as stats:
+            loss.backward()
+        found = {name: p.grad.numpy() for name, p in weights.items()}
+        net.clear_gradients()
+        return found, stats.calls["cast"][dtype] if "cast" in stats.calls else 0
+
+    found, casts = grads(True)
+    exact, _ = grads(False)
+    assert casts == (3 if frozen else 0)  # none back to float32
+    for name, one in found.items():
+        assert one.dtype == np.float32
+        low = paddle.to_tensor(one).astype(dtype).astype("float32").numpy()
+        assert (low != one).any() != frozen, name
+        np.testing.assert_allclose(one, exact[name], atol=0.03 * np.abs(exact[name]).max(), err_msg=name)

@@ -9,6 +9,27 @@
 #include "tensor/error.h"
 
 namespace proa::inline v0::jit::reference {
+namespace {
+
+void AddCalls(const std::vector<Statement>& body, const RuleBook& book,
+              std::set<std::string>* out);
+
+void AddCalls(const Expression& e, const RuleBook& book,
+              std::set<std::string>* out) {
+  if (e.kind == Expression::Kind::kCall && out->insert(e.text).second) {
+    const auto function = book.functions.find(e.text);
+    if (function != book.functions.end())
+      AddCalls(function->second.body, book, out);
+  }
+  for (const Expression& part : e.parts) AddCalls(part, book, out);
+}
+
+void AddCalls(const std::vector<Statement>& body, const RuleBook& book,
+              std::set<std::string>* out) {
+  for (const Statement& s : body) AddCalls(s.expression, book, out);
+}
+
+}  // namespace
 
 std::vector<std::string> PersistableNames(const ProgramDesc& desc) {
   std::set<std::string> names;
@@ -70,6 +91,14 @@ std::vector<std::string> KnownTypes() {
     out.insert(type);
   for (const auto& [type, rule] : AllRules().rules) out.insert(type);
   return {out.begin(), out.end()};
+}
+
+std::map<std::string, std::set<std::string>> CallsOfRules() {
+  const RuleBook& book = AllRules();
+  std::map<std::string, std::set<std::string>> out;
+  for (const auto& [type, rule] : book.rules)
+    AddCalls(rule->body, book, &out[type]);
+  return out;
 }
 
 std::map<std::string, int64_t> KnownVersions() { return AllRules().versions; }

@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +67,10 @@ WholeProgram ImportWhole(const ProgramDesc& desc, const Autograd& autograd,
 // The types of ops that programs may have: those with a rule and those that the
 // importer itself knows. Sorted.
 std::vector<std::string> KnownTypes();
+
+// Of each type with a rule, the ops and other functions that the rule calls, by
+// those of its own language too.
+std::map<std::string, std::set<std::string>> CallsOfRules();
 
 // The newest version of each type that its rule knows, where it is not 0.
 std::map<std::string, int64_t> KnownVersions();

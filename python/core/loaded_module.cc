@@ -457,6 +457,11 @@ void BindLoadedModules(py::module_& m) {
   m.def(
       "reference_op_types", [] { return jit::reference::KnownTypes(); },
       "The op types of PaddlePaddle 1.x and 2.x that programs may have.");
+  m.def(
+      "reference_op_calls", [] { return jit::reference::CallsOfRules(); },
+      "Of each of these types that has a rule, the ops and other functions "
+      "that "
+      "the rule calls.");
 }
 
 }  // namespace proa::inline v0::python

@@ -3,11 +3,13 @@
 import subprocess
 import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
 
 import proa as paddle
+import proa.nn.functional as F
 
 LOW = paddle.bfloat16
 
@@ -83,6 +85,34 @@ def test_lists():
     with cast(custom_white_list={"elementwise_add"}, custom_black_list=["matmul_v2"]):
         assert (x + x).dtype == LOW
         assert paddle.matmul(x, x).dtype == paddle.float32
+
+
+def test_lists_take_every_op_of_the_reference():
+    """Those that are several ops here, or parts of ops, stand for what does their work; a name of nobody is an error still."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with paddle.amp.auto_cast(custom_black_list=paddle._C.reference_op_types(), dtype="bfloat16"):
+            assert paddle.matmul(paddle.ones([2, 2]), paddle.ones([2, 2])).dtype == paddle.float32
+    assert any("bilinear_interp_v2 is made of" in str(w.message) for w in said)
+    assert not any("pool2d" in str(w.message) or "conv2d" in str(w.message) for w in said)
+    x = paddle.randn([1, 4, 6, 6])
+    pools = {
+        "max": lambda: F.max_pool2d(x, 2),
+        "average": lambda: F.avg_pool2d(x, 2),
+        "adaptive": lambda: F.adaptive_avg_pool2d(x, 3),
+        "adaptive max": lambda: F.adaptive_max_pool2d(x, 3),
+    }
+    for name, pool in pools.items():
+        with paddle.amp.auto_cast(level="O2", dtype="bfloat16"):
+            assert pool().dtype == paddle.bfloat16, name
+        with paddle.amp.auto_cast(level="O2", dtype="bfloat16", custom_black_list={"pool2d"}):
+            assert pool().dtype == paddle.float32, name
+            assert F.relu(x).dtype == (x + x).dtype == paddle.bfloat16  # others go on as they did
+    with paddle.amp.auto_cast(dtype="bfloat16", custom_black_list=["depthwise_conv2d_transpose"]):
+        assert F.conv2d_transpose(x, paddle.ones([4, 1, 3, 3]), groups=4).dtype == paddle.float32
+    with pytest.raises(ValueError, match="pool2d is in the list|max_pool2d is in the list"):
+        with paddle.amp.auto_cast(custom_black_list={"pool2d"}, custom_white_list={"max_pool2d"}):
+            pass
 
 
 def test_it_ends_with_an_exception():

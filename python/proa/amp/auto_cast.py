@@ -1,5 +1,6 @@
 """`auto_cast`: op calls in a 16-bit floating point type where that is faster and safe."""
 
+import collections
 import contextlib
 import functools
 import warnings
@@ -33,7 +34,49 @@ def settings_of(dtype, level, white, black):
 
 @functools.lru_cache(maxsize=1024)  # as many as there are
 def _number(dtype, o2, white, black):
-    return _C.amp.settings(dtype, o2, list(white), list(black))
+    return _C.amp.settings(dtype, o2, _here(white), _here(black))
+
+
+def _here(names):
+    """Names of ops as they are called here; of the reference's ops that are no single op here, those that do their work."""
+    if _known().issuperset(names):
+        return list(names)
+    calls, found = _reference_calls(), set()
+    for name in names:
+        if name in _known() or name not in calls:
+            found.add(name)
+            continue
+        found |= calls[name]
+        if not calls[name]:
+            warnings.warn(
+                f"auto_cast: {name} is made of ops for everything here (elementwise ones, sums, views), which go by their own classes: "
+                "naming it does nothing",
+                stacklevel=6,
+            )
+    return sorted(found)
+
+
+# An op that rules of more types call is one for everything: to name it would move others too.
+_MOST_TYPES = 6
+
+
+@functools.cache
+def _reference_calls():
+    """Of each of the reference's ops the ops here that do its work: what its rule calls, but elementwise ops, views, reductions
+    and what the rules of many others call too."""
+    working = {op["name"] for op in _C.op_registry() if op["fuse"] in ("none", "matmul")}
+    rules = {**dict.fromkeys(_C.reference_op_types(), ()), **_C.reference_op_calls()}
+    calls = {name: working.intersection(called) for name, called in rules.items()}
+    types = collections.Counter(op for called in calls.values() for op in called)
+    return {name: {op for op in called if types[op] <= _MOST_TYPES} for name, called in calls.items()}
+
+
+@functools.cache
+def _known():
+    """Names that an op has here or by its schema."""
+    from proa._generated.aliases import NAMES
+
+    return NAMES.keys() | {op["name"] for op in _C.op_registry()}
 
 
 @functools.cache
@@ -62,7 +105,7 @@ def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level
     Args:
         enable (bool): False switches it off inside of the context.
         custom_white_list (list[str]|set[str], optional): ops to be computed in `dtype` as well, by the
-                name that they have here or in the reference (`matmul`, `matmul_v2`).
+                name that they have here or in the reference (`matmul`, `matmul_v2`; `pool2d` is four ops here).
         custom_black_list (list[str]|set[str], optional): ops to be computed in float32.
         level (str): "O1" as said; "O2": all ops compute in `dtype` but those whose results would suffer; "O0": off.
         dtype (str|DType): "float16" or "bfloat16". On a CPU bfloat16 is the fast one.

@@ -240,6 +240,8 @@ WithoutChanges::WithoutChanges()
 
 WithoutChanges::~WithoutChanges() { without_changes = before_; }
 
+bool IsWatched() { return watching != nullptr; }
+
 WatchScope::WatchScope(Watch* watch)
     : before_(std::exchange(watching, watch)) {}
 

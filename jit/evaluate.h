@@ -49,6 +49,9 @@ class Watch {
                      const Environment& env) = 0;
 };
 
+// Does somebody look at what this thread evaluates?
+bool IsWatched();
+
 // While it lives, what this thread evaluates is shown to `watch`, if that is
 // not null. Not what it evaluates within a call of the watch itself.
 class WatchScope {

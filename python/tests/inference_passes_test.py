@@ -1,0 +1,98 @@
+"""Passes of predictors: recurrences side by side."""
+
+import numpy as np
+import pytest
+
+import proa
+from proa import inference, nn
+
+
+def _random(shape, seed=0):
+    return np.random.RandomState(seed).randn(*shape).astype("float32")
+
+
+def _predictor(net, specs, folder, change=lambda config: None):
+    net.eval()
+    proa.jit.save(net, str(folder / "net"), specs)
+    config = inference.Config(str(folder / "net"))
+    change(config)
+    return inference.create_predictor(config)
+
+
+def _threads(number):
+    return lambda config: config.set_cpu_math_library_num_threads(number)
+
+
+class _Recurrent(nn.Layer):
+    def __init__(self, cell, size=6):
+        super().__init__()
+        self.cell, self.out = cell(4, size, 2, direction="bidirect"), nn.Linear(2 * size, 3)
+
+    def forward(self, x):
+        y, states = self.cell(x)
+        return self.out(y), states[0] if isinstance(states, tuple) else states
+
+
+@pytest.mark.parametrize("cell", [nn.LSTM, nn.GRU, nn.SimpleRNN])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_directions_run_side_by_side(cell, threads, tmp_path):
+    net = _Recurrent(cell)
+    specs = [proa.static.InputSpec([None, None, 4], "float32", "x")]
+    predictor = _predictor(net, specs, tmp_path, _threads(threads))
+    plan = predictor._module.plan
+    assert plan.count("side_by_side(") == 2 and plan.count("rnn(") == 4, plan
+    plain = _predictor(
+        net, specs, tmp_path, lambda c: (_threads(threads)(c), c.pass_builder().delete_pass("side_by_side"))
+    )
+    assert "side_by_side" not in plain._module.plan
+    for shape in ([2, 7, 4], [1, 1, 4], [5, 30, 4], [0, 3, 4]):
+        x = _random(shape)
+        want = net(proa.to_tensor(x))
+        for got in (predictor.run([x]), plain.run([x])):
+            for one, other in zip(got, want):
+                np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_hooks_see_each_direction(tmp_path):
+    predictor = _predictor(
+        _Recurrent(nn.GRU), [proa.static.InputSpec([None, None, 4], "float32", "x")], tmp_path, _threads(2)
+    )
+    x = _random([2, 3, 4])
+    want = predictor.run([x])[0].numpy()
+    made = []
+    predictor.register_output_hook(lambda op, name, tensor: made.append(op))
+    np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=1e-5, atol=1e-6)
+    assert made.count("rnn") > 0 and made.count("side_by_side") > 0, made
+
+
+def test_a_recurrence_of_the_other_runs_behind_it(tmp_path):
+    class Stacked(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.GRU(4, 4), nn.GRU(4, 4)
+
+        def forward(self, x):
+            return self.second(self.first(x)[0])[0]
+
+    net = Stacked()
+    predictor = _predictor(net, [proa.static.InputSpec([None, None, 4], "float32", "x")], tmp_path, _threads(2))
+    assert "side_by_side" not in predictor._module.plan
+    x = _random([2, 5, 4])
+    np.testing.assert_allclose(predictor.run([x])[0].numpy(), net(proa.to_tensor(x)).numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_an_error_of_one_direction_is_the_error(tmp_path):
+    class Lengths(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.GRU(4, 4, direction="bidirect")
+
+        def forward(self, x, n):
+            return self.cell(x, None, n)[0]
+
+    specs = [proa.static.InputSpec([None, None, 4], "float32", "x"), proa.static.InputSpec([None], "int64", "n")]
+    predictor = _predictor(Lengths(), specs, tmp_path, _threads(2))
+    assert "side_by_side" in predictor._module.plan
+    with pytest.raises(ValueError, match="length 9 of sample 0"):
+        predictor.run([_random([1, 3, 4]), np.array([9])])
+    assert predictor.run([_random([1, 3, 4]), np.array([2])])[0].shape == [1, 3, 8]

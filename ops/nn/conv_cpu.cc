@@ -1,7 +1,7 @@
 // Kernels of convolution in one to three dims, its gradients and its transpose:
 // oneDNN for float32 and bfloat16, products of matrices or loops for float64;
 // float16 is computed in float32. All see images with channels last, those of
-// one dim as of two.
+// one dim as of two; only float64's pointwise products take them as they lie.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -12,6 +12,7 @@
 #include "ops/nn/conv_kernels.h"
 #include "ops/nn/conv_loops.h"
 #include "ops/nn/conv_onednn.h"
+#include "ops/nn/conv_pointwise.h"
 #include "ops/nn/conv_products.h"
 #include "ops/nn/conv_transpose_kernels.h"
 #include "ops/nn/float_copy.h"
@@ -57,15 +58,58 @@ bool RunOneDnn(const ConvGeometry& g, Wanted wanted, const ConvData& data) {
   return false;
 }
 
+// Whether inputs may lie in either order.
+bool TakesAnyOrder(const ConvGeometry& g, DType dtype) {
+  return dtype == DType::kFloat64 && !g.empty() && IsPointwiseProduct(g) &&
+         SuitsConvProducts(g);
+}
+
+// An input as [N, H, W, C], a copy only where it must be one.
+Tensor ImagesFor(const ConvGeometry& g, const Tensor& x,
+                 std::string_view data_format) {
+  if (!HasChannelsFirst(data_format) || !TakesAnyOrder(g, x.dtype()) ||
+      !x.is_contiguous())
+    return ChannelsLastInput(x, data_format);
+  const int last = x.rank() - 1;
+  Shape shape = x.shape();
+  Strides strides = ContiguousStrides(shape);
+  for (int d = 1; d < last; ++d) {
+    shape[d] = x.size(d + 1);
+    strides[d] = strides[d + 1];
+  }
+  shape[last] = x.size(1);
+  strides[last] = x.numel() / (x.size(0) * x.size(1));
+  return x.AsStrided(shape, strides, 0);
+}
+
+// Of ImagesFor, or of a result.
+PixelsOf PixelsIn(const Tensor& images) {
+  const int64_t channels = images.size(images.rank() - 1);
+  const int64_t image = images.numel() / images.size(0);
+  double* const data = images.data<double>();
+  if (images.is_contiguous()) return {data, image, channels, 1};
+  return {data, image, 1, image / channels};
+}
+
 void RunProducts(const ConvGeometry& g, Wanted wanted, const Tensor& x,
                  const Tensor& weight, const Tensor& bias, const Tensor& y) {
   double* const px = x.data<double>();
   double* const pw = weight.data<double>();
   double* const py = y.data<double>();
+  const double* const pb = bias.defined() ? bias.data<double>() : nullptr;
+  if (TakesAnyOrder(g, DType::kFloat64)) {
+    switch (wanted) {
+      case Wanted::kOutput:
+        return PointwiseConv(g, PixelsIn(x), pw, pb, PixelsIn(y));
+      case Wanted::kInput:
+        return PointwiseInputGrad(g, PixelsIn(x), pw, PixelsIn(y));
+      case Wanted::kWeight:
+        return PointwiseWeightGrad(g, PixelsIn(x), pw, PixelsIn(y));
+    }
+  }
   switch (wanted) {
     case Wanted::kOutput:
-      return ConvProducts(g, px, pw,
-                          bias.defined() ? bias.data<double>() : nullptr, py);
+      return ConvProducts(g, px, pw, pb, py);
     case Wanted::kInput:
       return ConvInputGradProducts(g, px, pw, py);
     case Wanted::kWeight:
@@ -213,8 +257,12 @@ Tensor WithTwoDims(const Tensor& t, int at) {
   shape.push_back(shape[2]);
   shape[2] = shape[1];
   shape[at] = 1;
-  if (at == 2) shape[2] = 1;
-  return t.AsStrided(shape, ContiguousStrides(shape), 0);
+  Strides strides = ContiguousStrides(shape);
+  if (!t.is_contiguous()) {  // ImagesFor
+    strides[2] = t.strides()[1];
+    strides[3] = t.strides()[2];
+  }
+  return t.AsStrided(shape, strides, 0);
 }
 
 void ConvolveImages(const ConvGeometry& g, Wanted wanted, const Tensor& x,
@@ -244,10 +292,10 @@ void ConvScaled(const Tensor& x, const Tensor& weight, const Tensor& scale,
   const ConvGeometry g = GeometryOf(
       "conv", x.shape(), weight.shape(),
       {{stride, padding, dilation, padding_algorithm}, groups, data_format});
-  ConvolveImages(
-      ChannelsLast(g), Wanted::kOutput, ChannelsLastInput(x, data_format),
-      weight, BiasOf(bias, g.out_channels, out->dtype()),
-      ChannelsLastOutput(*out, data_format), FloatCopy(scale, DType::kFloat64));
+  ConvolveImages(ChannelsLast(g), Wanted::kOutput, ImagesFor(g, x, data_format),
+                 weight, BiasOf(bias, g.out_channels, out->dtype()),
+                 ChannelsLastOutput(*out, data_format),
+                 FloatCopy(scale, DType::kFloat64));
 }
 
 void ConvInputGrad(const KernelContext& ctx, const Tensor& grad_out,
@@ -262,7 +310,7 @@ void ConvInputGrad(const KernelContext& ctx, const Tensor& grad_out,
       {{stride, padding, dilation, padding_algorithm}, groups, data_format});
   ConvolveImages(ChannelsLast(g), Wanted::kInput,
                  ChannelsLastOutput(*x_grad, data_format), weight, Tensor(),
-                 ChannelsLastInput(grad_out, data_format));
+                 ImagesFor(g, grad_out, data_format));
 }
 
 void ConvWeightGrad(const KernelContext& ctx, const Tensor& x,
@@ -276,9 +324,8 @@ void ConvWeightGrad(const KernelContext& ctx, const Tensor& x,
   const ConvGeometry g = GeometryOf(
       "conv_weight_grad", x.shape(), Shape(weight_shape.values()),
       {{stride, padding, dilation, padding_algorithm}, groups, data_format});
-  ConvolveImages(ChannelsLast(g), Wanted::kWeight,
-                 ChannelsLastInput(x, data_format), *weight_grad, Tensor(),
-                 ChannelsLastInput(grad_out, data_format));
+  ConvolveImages(ChannelsLast(g), Wanted::kWeight, ImagesFor(g, x, data_format),
+                 *weight_grad, Tensor(), ImagesFor(g, grad_out, data_format));
 }
 
 void ConvTranspose(const KernelContext& ctx, const Tensor& x,
@@ -296,7 +343,7 @@ void ConvTranspose(const KernelContext& ctx, const Tensor& x,
        output_size.values()}));
   const Tensor y = ChannelsLastOutput(*out, data_format);
   ConvolveImages(t.conv, Wanted::kInput, y, weight, Tensor(),
-                 WithOutputsBehind(t, ChannelsLastInput(x, data_format)));
+                 WithOutputsBehind(t, ImagesFor(t.conv, x, data_format)));
   if (!bias.defined() || out->numel() == 0) return;
   const Tensor shift = BiasOf(bias, t.conv.in_channels, out->dtype());
   VisitFloat(out->dtype(), [&](auto tag) {
@@ -322,7 +369,7 @@ void ConvTransposeInputGrad(
           ? Tensor::Empty(t.conv.OutputShape(), to.dtype(), to.place())
           : to;
   ConvolveImages(t.conv, Wanted::kOutput,
-                 ChannelsLastInput(grad_out, data_format), weight, Tensor(),
+                 ImagesFor(t.conv, grad_out, data_format), weight, Tensor(),
                  outputs);
   if (t.HasOutputsBehind() && to.numel() > 0)
     CopyInto(WithoutOutputsBehind(t, outputs), to);
@@ -342,9 +389,9 @@ void ConvTransposeWeightGrad(
        output_padding,
        output_size.values()}));
   ConvolveImages(t.conv, Wanted::kWeight,
-                 ChannelsLastInput(grad_out, data_format), *weight_grad,
+                 ImagesFor(t.conv, grad_out, data_format), *weight_grad,
                  Tensor(),
-                 WithOutputsBehind(t, ChannelsLastInput(x, data_format)));
+                 WithOutputsBehind(t, ImagesFor(t.conv, x, data_format)));
 }
 
 }  // namespace proa::inline v0::ops::cpu

@@ -1,9 +1,11 @@
 #include "ops/nn/conv_products.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "ops/linalg/double_product.h"
+#include "ops/nn/conv_pointwise.h"
 #include "ops/nn/conv_taps.h"
 #include "tensor/parallel.h"
 
@@ -116,6 +118,38 @@ void ForEachLine(const ConvGeometry& g, const Parts::Part& part, Range outputs,
   }
 }
 
+// Channels of taps, `step` apart, one behind the other. Of a few channels: as
+// constants, since calls and loops for each tap would take longer than what
+// they copy.
+template <int kChannels>
+void CopyTaps(const double* from, int64_t step, int64_t taps, double* to) {
+  for (int64_t q = 0; q < taps; ++q)
+    std::memcpy(to + q * kChannels, from + q * step,
+                kChannels * sizeof(double));
+}
+void CopyTaps(const double* from, int64_t step, int64_t taps, int64_t channels,
+              double* to) {
+  if (step == channels) {
+    std::copy_n(from, taps * channels, to);
+    return;
+  }
+  switch (channels) {
+    case 1:
+      return CopyTaps<1>(from, step, taps, to);
+    case 2:
+      return CopyTaps<2>(from, step, taps, to);
+    case 4:
+      return CopyTaps<4>(from, step, taps, to);
+    case 8:
+      return CopyTaps<8>(from, step, taps, to);
+    case 16:
+      return CopyTaps<16>(from, step, taps, to);
+    default:
+      for (int64_t q = 0; q < taps; ++q)
+        std::copy_n(from + q * step, channels, to + q * channels);
+  }
+}
+
 // x of the group whose first channel is x[0], as rows of a part.
 void Gather(const ConvGeometry& g, const Parts::Part& part, Range outputs,
             const double* x, double* rows) {
@@ -123,17 +157,12 @@ void Gather(const ConvGeometry& g, const Parts::Part& part, Range outputs,
   const int64_t step = g.window.dilation[2] * g.in_channels;
   ForEachLine(g, part, outputs, [&](int64_t row, Taps t, int64_t input) {
     double* const to = rows + row;
-    std::fill_n(to, t.begin * channels, 0.);
-    const int64_t from = input + part.channels.begin;
-    if (step == channels && t.begin < t.end) {
-      std::copy_n(x + (from + t.begin * step), (t.end - t.begin) * channels,
-                  to + t.begin * channels);
-    } else {
-      for (int64_t q = t.begin; q < t.end; ++q)
-        for (int64_t c = 0; c < channels; ++c)
-          to[q * channels + c] = x[from + q * step + c];
-    }
-    std::fill_n(to + t.end * channels, (taps - t.end) * channels, 0.);
+    if (t.begin > 0) std::fill_n(to, t.begin * channels, 0.);
+    if (t.begin < t.end)
+      CopyTaps(x + (input + part.channels.begin + t.begin * step), step,
+               t.end - t.begin, channels, to + t.begin * channels);
+    if (t.end < taps)
+      std::fill_n(to + t.end * channels, (taps - t.end) * channels, 0.);
   });
 }
 
@@ -148,15 +177,6 @@ void Scatter(const ConvGeometry& g, const Parts::Part& part, Range outputs,
       for (int64_t c = 0; c < channels; ++c)
         x[to + q * step + c] += rows[row + q * channels + c];
   });
-}
-
-// Whether each output sees the one input at its own place.
-bool IsPointwise(const ConvGeometry& g) {
-  for (int d = 0; d < kMostSpatialDims; ++d)
-    if (g.window.kernel[d] != 1 || g.window.stride[d] != 1 ||
-        g.window.pad_before[d] != 0 || g.in[d] != g.out[d])
-      return false;
-  return true;
 }
 
 bool IsDepthwise(const ConvGeometry& g) {
@@ -175,38 +195,6 @@ int64_t TileOf(int64_t columns, int64_t most) {
 int64_t Grain(int64_t work) {
   constexpr int64_t kWork = 1 << 16;
   return std::max<int64_t>(1, kWork / std::max<int64_t>(1, work));
-}
-
-// A pointwise convolution, from inputs `a` to outputs `c`, or its adjoint.
-void MultiplyRows(const ConvGeometry& g, const double* a, int64_t a_channels,
-                  const double* weight, bool to_outputs, const double* bias,
-                  double* c, int64_t c_channels) {
-  const int64_t ag = a_channels / g.groups, cg = c_channels / g.groups;
-  const int64_t wide = g.in_channels_per_group();
-  constexpr int64_t kRows = 256;
-  const int64_t tiles = CountParts(Outputs(g), kRows);
-  const DoubleProductFunction run = FindDoubleProduct();
-  parallel_for(0, tiles * g.groups, Grain(kRows * ag * cg),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t k = begin; k < end; ++k) {
-                   const int64_t group = k % g.groups;
-                   const Range rows = PartOf(Outputs(g), kRows, k / g.groups);
-                   DoubleProduct p;
-                   p.m = rows.size();
-                   p.n = cg;
-                   p.k = ag;
-                   p.a = a + rows.begin * a_channels + group * ag;
-                   p.a_row = a_channels;
-                   p.a_column = 1;
-                   p.b = weight + group * g.out_channels_per_group() * wide;
-                   p.b_row = to_outputs ? 1 : wide;
-                   p.b_column = to_outputs ? wide : 1;
-                   p.bias = bias == nullptr ? nullptr : bias + group * cg;
-                   p.c = c + rows.begin * c_channels + group * cg;
-                   p.c_row = c_channels;
-                   run(p);
-                 }
-               });
 }
 
 // The weight by groups and parts: [group, part, column, output channel].
@@ -322,6 +310,31 @@ void DepthwiseWeightGrad(const ConvGeometry& g, const double* x, double* weight,
       weight[c * g.taps() + tap] = turned.data()[tap * all + c];
 }
 
+// The same convolution with its dims as the last of three: lines of taps lie
+// along the innermost one.
+ConvGeometry WithInnerDims(const ConvGeometry& g) {
+  ConvGeometry out = g;
+  const int shift = kMostSpatialDims - g.dims();
+  const auto move = [&](int64_t(&to)[kMostSpatialDims],
+                        const int64_t(&from)[kMostSpatialDims],
+                        int64_t otherwise) {
+    for (int d = 0; d < kMostSpatialDims; ++d)
+      to[d] = d < shift ? otherwise : from[d - shift];
+  };
+  move(out.in, g.in, 1);
+  move(out.out, g.out, 1);
+  move(out.window.kernel, g.window.kernel, 1);
+  move(out.window.stride, g.window.stride, 1);
+  move(out.window.dilation, g.window.dilation, 1);
+  move(out.window.pad_before, g.window.pad_before, 0);
+  move(out.window.pad_after, g.window.pad_after, 0);
+  return out;
+}
+
+PixelsOf ChannelsLast(const double* data, int64_t pixels, int64_t channels) {
+  return {const_cast<double*>(data), pixels * channels, channels, 1};
+}
+
 // Of all taps at all outputs along dim d, how many are inside.
 double InsideShare(const ConvGeometry& g, int d) {
   double inside = 0;
@@ -346,13 +359,15 @@ bool SuitsConvProducts(const ConvGeometry& g) {
              kLeastShare;
 }
 
-void ConvProducts(const ConvGeometry& g, const double* x, const double* weight,
-                  const double* bias, double* y) {
+void ConvProducts(const ConvGeometry& geometry, const double* x,
+                  const double* weight, const double* bias, double* y) {
+  const ConvGeometry g = WithInnerDims(geometry);
+  if (IsPointwiseProduct(g))
+    return PointwiseConv(g, ChannelsLast(x, g.in_pixels(), g.in_channels),
+                         weight, bias,
+                         ChannelsLast(y, g.out_pixels(), g.out_channels));
   const int64_t cg = g.in_channels_per_group(), og = g.out_channels_per_group();
   if (IsDepthwise(g)) return DepthwiseConv(g, x, weight, bias, y);
-  if (IsPointwise(g))
-    return MultiplyRows(g, x, g.in_channels, weight, true, bias, y,
-                        g.out_channels);
   const Parts parts(g, 512);
   const Buffer turned = WeightByParts(g, parts, weight);
   const int64_t tile = TileOf(parts.most_columns(), 128);
@@ -389,13 +404,15 @@ void ConvProducts(const ConvGeometry& g, const double* x, const double* weight,
                });
 }
 
-void ConvInputGradProducts(const ConvGeometry& g, double* x,
+void ConvInputGradProducts(const ConvGeometry& geometry, double* x,
                            const double* weight, const double* y) {
+  const ConvGeometry g = WithInnerDims(geometry);
+  if (IsPointwiseProduct(g))
+    return PointwiseInputGrad(g, ChannelsLast(x, g.in_pixels(), g.in_channels),
+                              weight,
+                              ChannelsLast(y, g.out_pixels(), g.out_channels));
   const int64_t cg = g.in_channels_per_group(), og = g.out_channels_per_group();
   if (IsDepthwise(g)) return DepthwiseInputGrad(g, x, weight, y);
-  if (IsPointwise(g))
-    return MultiplyRows(g, y, g.out_channels, weight, false, nullptr, x,
-                        g.in_channels);
   const Parts parts(g, 512);
   const Buffer turned = WeightByParts(g, parts, weight);
   const int64_t tile = TileOf(parts.most_columns(), 128);
@@ -446,17 +463,21 @@ void ConvInputGradProducts(const ConvGeometry& g, double* x,
       });
 }
 
-void ConvWeightGradProducts(const ConvGeometry& g, const double* x,
+void ConvWeightGradProducts(const ConvGeometry& geometry, const double* x,
                             double* weight, const double* y) {
+  const ConvGeometry g = WithInnerDims(geometry);
+  if (IsPointwiseProduct(g))
+    return PointwiseWeightGrad(g, ChannelsLast(x, g.in_pixels(), g.in_channels),
+                               weight,
+                               ChannelsLast(y, g.out_pixels(), g.out_channels));
   const int64_t cg = g.in_channels_per_group(), og = g.out_channels_per_group();
   if (IsDepthwise(g)) return DepthwiseWeightGrad(g, x, weight, y);
-  const bool pointwise = IsPointwise(g);
   const Parts parts(g, 96);
   const int64_t tile = TileOf(parts.most_columns(), 256);
   const int64_t tiles = CountParts(Outputs(g), tile);
   const DoubleProductFunction run = FindDoubleProduct();
   parallel_for(0, g.groups * parts.size(), 1, [&](int64_t begin, int64_t end) {
-    const Buffer rows(pointwise ? 0 : tile * parts.most_columns());
+    const Buffer rows(tile * parts.most_columns());
     const Buffer sums(og * parts.most_columns());
     for (int64_t k = begin; k < end; ++k) {
       const int64_t group = k / parts.size();
@@ -466,19 +487,14 @@ void ConvWeightGradProducts(const ConvGeometry& g, const double* x,
       p.n = part.columns;
       p.a_row = 1;
       p.a_column = g.out_channels;
-      p.b_row = pointwise ? g.in_channels : part.columns;
+      p.b = rows.data();
+      p.b_row = part.columns;
       p.b_column = 1;
       p.c = sums.data();
       p.c_row = part.columns;
       for (int64_t t = 0; t < tiles; ++t) {
         const Range outputs = PartOf(Outputs(g), tile, t);
-        if (pointwise) {
-          p.b = x + outputs.begin * g.in_channels + group * cg +
-                part.channels.begin;
-        } else {
-          Gather(g, part, outputs, x + group * cg, rows.data());
-          p.b = rows.data();
-        }
+        Gather(g, part, outputs, x + group * cg, rows.data());
         p.k = outputs.size();
         p.a = y + outputs.begin * g.out_channels + group * og;
         run(p);

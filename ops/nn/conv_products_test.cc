@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "ops/nn/conv_loops.h"
+#include "ops/nn/conv_pointwise.h"
 #include "tensor/parallel.h"
 
 namespace proa::ops {
@@ -57,8 +58,8 @@ struct Results {
 };
 
 template <typename Forward, typename Input, typename Weight>
-Results Run(const ConvGeometry& g, bool with_bias, Forward forward, Input input,
-            Weight weight) {
+Results ResultsOf(const ConvGeometry& g, bool with_bias, Forward forward,
+                  Input input, Weight weight) {
   const int64_t outputs = g.batch * g.out_pixels() * g.out_channels;
   const int64_t inputs = g.batch * g.in_pixels() * g.in_channels;
   const int64_t weights = g.out_channels * g.in_channels_per_group() * g.taps();
@@ -76,14 +77,14 @@ Results Run(const ConvGeometry& g, bool with_bias, Forward forward, Input input,
 }
 
 Results Products(const ConvGeometry& g, bool with_bias) {
-  return Run(g, with_bias, ConvProducts, ConvInputGradProducts,
-             ConvWeightGradProducts);
+  return ResultsOf(g, with_bias, ConvProducts, ConvInputGradProducts,
+                   ConvWeightGradProducts);
 }
 
 void ExpectTheLoops(const ConvGeometry& g, bool with_bias) {
   const Results wanted =
-      Run(g, with_bias, ConvLoops<double>, ConvInputGradLoops<double>,
-          ConvWeightGradLoops<double>);
+      ResultsOf(g, with_bias, ConvLoops<double>, ConvInputGradLoops<double>,
+                ConvWeightGradLoops<double>);
   const int threads = GetNumThreads();
   SetNumThreads(1);
   const Results one = Products(g, with_bias);
@@ -109,7 +110,8 @@ TEST(ConvProductsTest, AnyGeometry) {
     const int64_t in = depthwise ? 1 : of({1, 2, 3, 8, 17, 33, 40});
     const int64_t out = depthwise ? 1 : of({1, 2, 3, 8, 25, 40});
     ConvGeometry g = Channels(of({1, 2, 3}), in * groups, out * groups, groups);
-    for (int d = 0; d < 3; ++d) {
+    g.format.dims = 1 + k % 3;
+    for (int d = 0; d < g.format.dims; ++d) {
       const int64_t kernel = of({1, 1, 2, 3, 4}), dilation = of({1, 1, 2, 3});
       const int64_t extent = (kernel - 1) * dilation + 1;
       const int64_t before = of({0, 0, 1, extent / 2, extent + 1});
@@ -120,6 +122,72 @@ TEST(ConvProductsTest, AnyGeometry) {
     }
     ASSERT_NO_FATAL_FAILURE(ExpectTheLoops(g, k % 2 == 0)) << k;
   }
+}
+
+// [image, pixel, channel] as [image, channel, pixel].
+std::vector<double> ChannelsFirst(const std::vector<double>& x, int64_t images,
+                                  int64_t channels) {
+  std::vector<double> out(x.size());
+  const int64_t pixels = static_cast<int64_t>(x.size()) / images / channels;
+  for (int64_t i = 0; i < images; ++i)
+    for (int64_t p = 0; p < pixels; ++p)
+      for (int64_t c = 0; c < channels; ++c)
+        out[(i * channels + c) * pixels + p] =
+            x[(i * pixels + p) * channels + c];
+  return out;
+}
+
+TEST(ConvProductsTest, PointwiseOfImagesInAnyOrder) {
+  for (const int64_t groups : {1, 3})
+    for (const int64_t batch : {1, 3}) {
+      const int64_t in = 52 * groups, out = 50 * groups;
+      ConvGeometry g = Channels(batch, in, out, groups);
+      SetDim(g, 1, 33, 1, 1, 1, 0, 0);
+      SetDim(g, 2, 32, 1, 1, 1, 0, 0);
+      ASSERT_TRUE(IsPointwiseProduct(g));
+      const int64_t pixels = g.in_pixels();
+      const auto run = [&](bool x_first, bool y_first) {
+        const auto images = [&](const double* data, int64_t channels,
+                                bool first) {
+          double* const to = const_cast<double*>(data);
+          return first ? PixelsOf{to, pixels * channels, 1, pixels}
+                       : PixelsOf{to, pixels * channels, channels, 1};
+        };
+        return ResultsOf(
+            g, true,
+            [&](const ConvGeometry& g, const double* x, const double* w,
+                const double* bias, double* y) {
+              std::vector<double> turned(x, x + batch * pixels * in);
+              if (x_first) turned = ChannelsFirst(turned, batch, in);
+              PointwiseConv(g, images(turned.data(), in, x_first), w, bias,
+                            images(y, out, false));
+            },
+            [&](const ConvGeometry& g, double* x, const double* w,
+                const double* y) {
+              std::vector<double> turned(y, y + batch * pixels * out);
+              if (y_first) turned = ChannelsFirst(turned, batch, out);
+              PointwiseInputGrad(g, images(x, in, false), w,
+                                 images(turned.data(), out, y_first));
+            },
+            [&](const ConvGeometry& g, const double* x, double* w,
+                const double* y) {
+              std::vector<double> a(x, x + batch * pixels * in);
+              std::vector<double> b(y, y + batch * pixels * out);
+              if (x_first) a = ChannelsFirst(a, batch, in);
+              if (y_first) b = ChannelsFirst(b, batch, out);
+              PointwiseWeightGrad(g, images(a.data(), in, x_first), w,
+                                  images(b.data(), out, y_first));
+            });
+      };
+      const Results wanted = Products(g, true);
+      for (const bool x_first : {false, true})
+        for (const bool y_first : {false, true}) {
+          const Results is = run(x_first, y_first);
+          ExpectNear(is.y, wanted.y);
+          ExpectNear(is.x, wanted.x);
+          ExpectNear(is.weight, wanted.weight);
+        }
+    }
 }
 
 // Several tiles of outputs, parts of lines and of channels.

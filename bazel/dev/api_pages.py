@@ -8,7 +8,7 @@ import re
 MODULES = (
     "", "nn", "nn.functional", "nn.initializer", "nn.utils", "optimizer", "optimizer.lr", "regularizer", "io", "metric", "amp",
     "amp.debugging", "autograd", "jit", "static", "static.nn", "static.amp", "vision", "vision.models", "vision.transforms",
-    "vision.datasets", "vision.ops", "text", "distribution", "linalg", "fft", "signal", "sparse", "sparse.nn", "sparse.nn.functional", "array_api", "array_api.linalg",
+    "vision.datasets", "vision.ops", "text", "distribution", "geometric", "linalg", "fft", "signal", "sparse", "sparse.nn", "sparse.nn.functional", "array_api", "array_api.linalg",
     "array_api.fft", "callbacks", "hub", "hugging_face", "inference", "onnx", "profiler",
     "device", "device.cuda", "distributed", "distributed.fleet", "distributed.fleet.metrics", "incubate.autograd", "incubate.autotune",
     "incubate.optimizer", "incubate.optimizer.functional", "convert", "doctor", "upgrade", "reader", "sysconfig", "utils",

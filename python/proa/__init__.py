@@ -37,7 +37,7 @@ from proa.version import full_version as __version__
 
 _SUBMODULES = frozenset((
     "_C_ops", "_legacy_C_ops", "amp", "array_api", "autograd", "callbacks", "common_ops_import", "compat", "convert", "dataset", "device",
-    "distributed", "distribution", "doctor", "errors", "fft", "fluid", "framework", "hapi", "hub", "hugging_face", "incubate", "inference",
+    "distributed", "distribution", "doctor", "errors", "fft", "fluid", "framework", "geometric", "hapi", "hub", "hugging_face", "incubate", "inference",
     "io", "jit", "linalg", "metric", "nn", "onnx", "optimizer", "profiler", "reader", "regularizer", "signal", "sparse", "static", "sysconfig",
     "tensor", "text", "upgrade", "utils", "version", "vision",
 ))  # fmt: skip
@@ -105,6 +105,7 @@ if TYPE_CHECKING:
         fft,
         fluid,
         framework,
+        geometric,
         hapi,
         hub,
         hugging_face,

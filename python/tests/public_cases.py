@@ -64,6 +64,27 @@ FUNCTIONS = {
     "full_like": ["f32[2,3], 1.5"],
     "gather": ["f32[4,3], i64[2]=0..4", "f32[3,4], i64[2]=0..4, axis=1"],
     "gcd": ["i32[4], i32[4]"],
+    **{
+        f"geometric.{name}": ["f32[5,3], i64[5]=0..1", "f32[5], i32[5]=2..3"]
+        for name in ("segment_max", "segment_mean", "segment_min", "segment_sum")
+    },
+    "geometric.reindex_graph": ["i64[1]=7..8, i64[4]=0..9, i32[1]=4..5"],
+    "geometric.reindex_heter_graph": ["i64[1]=7..8, (i64[4]=0..9, i64[2]=0..9), (i32[1]=4..5, i32[1]=2..3)"],
+    "geometric.sample_neighbors": ["i64[9]=0..1, i64[2]=0..1, i64[1]=0..1"],
+    "geometric.send_u_recv": [
+        "f32[4,3], i64[6]=0..4, i64[6]=0..4",
+        "f32[4,3], i32[6]=0..4, i32[6]=0..2, 'mean', 2",
+        "f32[4], i64[6]=0..4, i64[6]=0..4, reduce_op='max'",
+    ],
+    "geometric.send_ue_recv": [
+        "f32[4,3], f32[6], i64[6]=0..4, i64[6]=0..4, 'mul'",
+        "f32[4,3], f32[6,3], i32[6]=0..4, i32[6]=0..2, 'sub', 'mean', 2",
+        "f32[4,1,3], f32[6,2,1]>0, i64[6]=0..4, i64[6]=0..4, message_op='div', reduce_op='max'",
+    ],
+    "geometric.send_uv": [
+        "f32[4,3], f32[4,3], i64[6]=0..4, i64[6]=0..4, 'mul'",
+        "f32[4], f32[4,2]>0, i32[6]=0..4, i32[6]=0..4, message_op='div'",
+    ],
     "histogram": ["f32[9]", "f32[9], 5, -1, 1"],
     **{
         f"incubate.{name}": ["f32[5,3], i64[5]=0..1", "f32[5], i32[5]=2..3"]

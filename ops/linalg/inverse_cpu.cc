@@ -12,6 +12,7 @@
 #include "ops/linalg/factor_loops.h"
 #include "ops/linalg/inverse_kernels.h"
 #include "ops/linalg/leveling.h"
+#include "ops/linalg/small_matrix.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
@@ -87,13 +88,20 @@ void ForEachMatrix(const Tensor& x, F&& f) {
   });
 }
 
-// LU of a matrix; of an empty one (which Eigen refuses) nothing. Large real
-// ones go by blocks, as they lie.
+// LU of a matrix; of an empty one (which Eigen refuses) nothing. Small and
+// large real ones are taken as they lie, the latter by blocks.
 template <typename T>
 class Factors {
  public:
   explicit Factors(const ConstMap<T>& a) : size_(a.rows()) {
     if constexpr (std::is_floating_point_v<T>) {
+      if (dense::IsSmall<T>(size_)) {
+        std::copy_n(a.data(), size_ * size_, small_);
+        dense::VisitSmall(size_, [&]<int kN>(std::integral_constant<int, kN>) {
+          return dense::SmallLu<kN>(small_, small_swaps_);
+        });
+        return;
+      }
       if (size_ >= kLeastForBlocks) {
         by_blocks_ = a;
         swaps_.resize(size_);
@@ -112,20 +120,34 @@ class Factors {
   }
   int sign() const {
     int sign = 1;
-    if (swaps_.empty())
+    const int32_t* const swaps =
+        dense::IsSmall<T>(size_) ? small_swaps_ : swaps_.data();
+    if (swaps == nullptr)
       return size_ > 0 ? static_cast<int>(lu_.permutationP().determinant())
                        : sign;
-    for (int64_t i = 0; i < size_; ++i) sign = swaps_[i] != i ? -sign : sign;
+    for (int64_t i = 0; i < size_; ++i) sign = swaps[i] != i ? -sign : sign;
     return sign;
   }
-  Eigen::Matrix<T, Eigen::Dynamic, 1> Pivots() const {
-    return (swaps_.empty() ? lu_.matrixLU() : by_blocks_).diagonal() *
-           T(1 / level_);
+  int64_t size() const { return size_; }
+  T Pivot(int64_t i) const {
+    if (dense::IsSmall<T>(size_)) return small_[i * (size_ + 1)];
+    return (swaps_.empty() ? lu_.matrixLU() : by_blocks_)(i, i) * T(1 / level_);
   }
 
   // If no pivot is 0.
   void WriteInverse(Map<T> out) const {
     if constexpr (std::is_floating_point_v<T>) {
+      if (dense::IsSmall<T>(size_)) {
+        T* const x = out.data();
+        out.setIdentity();
+        dense::VisitSmall(size_, [&]<int kN>(std::integral_constant<int, kN>) {
+          dense::SwapRows<kN, false>(small_swaps_, x, kN);
+          dense::SolveSmallTriangle<kN, false, false>(small_, x, kN);
+          dense::SolveSmallTriangle<kN, true, false>(small_, x, kN);
+          return true;
+        });
+        return;
+      }
       if (!swaps_.empty()) {
         const FactorLoops<T>& loops = FindFactorLoops<T>();
         const T* const lu = by_blocks_.data();
@@ -152,6 +174,8 @@ class Factors {
   Eigen::PartialPivLU<Matrix<T>> lu_;
   Matrix<T> by_blocks_;  // rows, and with which each was swapped
   std::vector<int32_t> swaps_;
+  T small_[dense::kMostSmall * dense::kMostSmall];
+  int32_t small_swaps_[dense::kMostSmall];
 };
 
 // "inverse: the matrix at [1, 0] of the batch is singular; x is ..."
@@ -210,7 +234,8 @@ void Det(const KernelContext&, const Tensor& x, Tensor* out) {
     }
     const Factors<T> factors(a);
     Wide<T> product = static_cast<double>(factors.sign());
-    for (const T& pivot : factors.Pivots()) product *= Wide<T>(pivot);
+    for (int64_t k = 0; k < factors.size(); ++k)
+      product *= Wide<T>(factors.Pivot(k));
     det = T(product);
   });
 }
@@ -236,7 +261,8 @@ void Inverse(const KernelContext&, const Tensor& x, Tensor* out) {
       return;
     }
     const Factors<T> factors(a);
-    if ((factors.Pivots().array() == T(0)).any()) FailSingular(x, i);
+    for (int64_t k = 0; k < factors.size(); ++k)
+      if (factors.Pivot(k) == T(0)) FailSingular(x, i);
     factors.WriteInverse(result);
   });
 }
@@ -254,8 +280,8 @@ void SignLogDet(const KernelContext&, const Tensor& x, Tensor* sign,
     const Factors<T> factors(a);
     Wide<T> unit = static_cast<double>(factors.sign());
     double sum = 0;
-    for (const T& narrow : factors.Pivots()) {
-      const Wide<T> pivot(narrow);
+    for (int64_t k = 0; k < factors.size(); ++k) {
+      const Wide<T> pivot(factors.Pivot(k));
       const double size = std::abs(pivot);
       if (size == 0) {
         unit = 0;

@@ -7,6 +7,7 @@
 #include "ops/linalg/factor_loops.h"
 #include "ops/linalg/leveling.h"
 #include "ops/linalg/matrix.h"
+#include "ops/linalg/small_matrix.h"
 
 #include "Eigen/QR"
 
@@ -67,6 +68,8 @@ void Qr(const T* a, int64_t m, int64_t n, int64_t columns, T* q, T* r) {
       }
       return;
     }
+    if (std::max({m, n, columns}) <= kMostReflected)
+      return SmallQr(a, m, n, columns, q, r);
   }
   using W = Work<T>;
   Matrix<W> upper = Read<W>(a, m, n), orthogonal;

@@ -7,6 +7,7 @@
 #include "ops/linalg/factor_loops.h"
 #include "ops/linalg/leveling.h"
 #include "ops/linalg/matrix.h"
+#include "ops/linalg/small_matrix.h"
 
 #include "Eigen/Cholesky"
 #include "Eigen/LU"
@@ -161,6 +162,16 @@ int32_t Lu(const T* a, int64_t m, int64_t n, bool pivot, T* out,
       return zero;
     }
   }
+  if constexpr (std::is_floating_point_v<T>) {
+    if (pivot && m == n && IsSmall<T>(n)) {
+      std::copy_n(a, n * n, out);
+      zero = VisitSmall(n, [&]<int kN>(std::integral_constant<int, kN>) {
+        return SmallLu<kN>(out, swaps);
+      });
+      for (int64_t i = 0; i < n; ++i) ++swaps[i];
+      return zero;
+    }
+  }
   using W = Work<T>;
   Matrix<W> lu = Read<W>(a, m, n);
   const Real<W> level = ComplexLeveling(lu);
@@ -182,6 +193,7 @@ template <typename T>
 bool Solve(const T* a, const T* b, int64_t n, int64_t k, bool adjoint, T* x) {
   if constexpr (kHasBlocks<T>) {
     if (n >= kLeastForBlocks) return SolveByBlocks(a, b, n, k, adjoint, x);
+    if (IsSmall<T>(n)) return SolveSmall(a, b, n, k, adjoint, x);
   }
   using W = Work<T>;
   Matrix<W> lu = Read<W>(a, n, n);

@@ -16,11 +16,13 @@
 #include <cstring>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "ops/primitives/cpu/accumulator.h"
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/elementwise.h"
+#include "ops/primitives/cpu/vectors.h"
 #include "ops/primitives/host_device.h"
 #include "tensor/dtype.h"
 #include "tensor/parallel.h"
@@ -31,9 +33,12 @@ namespace scan_internal {
 
 // A line is scanned chunk by chunk, each on its own, and what comes before a
 // chunk is added afterwards. So chunks can be scanned side by side.
-inline constexpr int64_t kChunk = 8192;
+inline constexpr int64_t kChunk = 4096;
 // Elements that are brought to the output together.
 inline constexpr int64_t kPiece = 2048;
+// Elements that are scanned, and others stored, by turns: stores past the
+// caches take their time, in which the next sums can be formed.
+inline constexpr int64_t kTurn = 256;
 
 // In what results are carried on: products of float in double, since they soon
 // leave the range of float, and numbers at its end are slow.
@@ -79,78 +84,70 @@ void ScanOneByOne(const T* in, T* out, int64_t n, Carry<C>* carry) {
   *carry = {sum, true};
 }
 
-// A square of vectors of 16 bytes, rows to columns and back.
-typedef float FloatVector __attribute__((vector_size(16)));
-typedef double DoubleVector __attribute__((vector_size(16)));
-PROA_HD void Turn(FloatVector (&r)[4]) {
-  const FloatVector a = __builtin_shufflevector(r[0], r[2], 0, 4, 1, 5),
-                    b = __builtin_shufflevector(r[0], r[2], 2, 6, 3, 7),
-                    c = __builtin_shufflevector(r[1], r[3], 0, 4, 1, 5),
-                    d = __builtin_shufflevector(r[1], r[3], 2, 6, 3, 7);
-  r[0] = __builtin_shufflevector(a, c, 0, 4, 1, 5);
-  r[1] = __builtin_shufflevector(a, c, 2, 6, 3, 7);
-  r[2] = __builtin_shufflevector(b, d, 0, 4, 1, 5);
-  r[3] = __builtin_shufflevector(b, d, 2, 6, 3, 7);
+// v, in which each lane of the upper half of 2 kStep lanes took in the last
+// lane of the lower half.
+template <int kStep, class V, int... kLane>
+PROA_HD V TakeLowerHalf(V v, std::integer_sequence<int, kLane...>) {
+  constexpr int kLanes = sizeof...(kLane);
+  using T = std::remove_cvref_t<decltype(v[0])>;
+  const V nothing = T(-0.0) - V{};  // x + -0 is x; not +: -0 stays
+  return v + __builtin_shufflevector(
+                 v, nothing,
+                 ((kLane & kStep) != 0 ? (kLane & -kStep) - 1 : kLanes)...);
 }
-PROA_HD void Turn(DoubleVector (&r)[2]) {
-  const DoubleVector a = r[0];
-  r[0] = __builtin_shufflevector(a, r[1], 0, 2);
-  r[1] = __builtin_shufflevector(a, r[1], 1, 3);
-}
-PROA_HD FloatVector RepeatLast(FloatVector v) {
-  return __builtin_shufflevector(v, v, 3, 3, 3, 3);
-}
-PROA_HD DoubleVector RepeatLast(DoubleVector v) {
-  return __builtin_shufflevector(v, v, 1, 1);
+template <class V, int... kLane>
+PROA_HD V RepeatLast(V v, std::integer_sequence<int, kLane...>) {
+  constexpr int kLast = static_cast<int>(sizeof...(kLane)) - 1;
+  return __builtin_shufflevector(v, v, (0 * kLane + kLast)...);
 }
 
 // An addition waits for the one before it, so sums are first formed within
-// segments of two vectors, several of them side by side; then only one addition
-// a segment waits.
+// segments, by halves: in pairs, in fours, and so on, each upper half after the
+// whole of the lower one. Then only one addition a segment waits. Segments are
+// as long in every instruction set, so sums are the same bits.
 template <class T>
 void SumInSegments(const T* in, T* out, int64_t n, Carry<T>* carry) {
-  using Vector =
-      std::conditional_t<std::is_same_v<T, float>, FloatVector, DoubleVector>;
-  constexpr int kSide = 16 / sizeof(T);
-  constexpr int64_t kSegment = 2 * kSide;
-  const T start = carry->any ? carry->sum : T(-0.0);  // x + -0 is x
-  Vector before = start - Vector{};                   // not +: -0 stays
+  using V = VectorOf<T>;
+  using Vector = typename V::Type;
+  using Lanes = std::make_integer_sequence<int, V::kLanes>;
+  constexpr int64_t kSegment = 16;
+  constexpr int kParts = kSegment / V::kLanes;
+  const T start = carry->any ? carry->sum : T(-0.0);
+  Vector before = start - Vector{};
   int64_t i = 0;
-  for (; i + kSide * kSegment <= n; i += kSide * kSegment) {
-    Vector low[kSide], high[kSide];  // halves of segments
-#pragma GCC unroll 4
-    for (int k = 0; k < kSide; ++k) {
-      std::memcpy(&low[k], in + i + k * kSegment, 16);
-      std::memcpy(&high[k], in + i + k * kSegment + kSide, 16);
+  for (; i + kSegment <= n; i += kSegment) {
+    Vector part[kParts];
+#pragma GCC unroll 8
+    for (int k = 0; k < kParts; ++k) {
+      Vector v = V::Load(in + i + k * V::kLanes);
+      v = TakeLowerHalf<1>(v, Lanes{});
+      if constexpr (V::kLanes > 2) v = TakeLowerHalf<2>(v, Lanes{});
+      if constexpr (V::kLanes > 4) v = TakeLowerHalf<4>(v, Lanes{});
+      if constexpr (V::kLanes > 8) v = TakeLowerHalf<8>(v, Lanes{});
+      part[k] = v;
     }
-    Turn(low);
-    Turn(high);
 #pragma GCC unroll 4
-    for (int k = 1; k < kSide; ++k) low[k] += low[k - 1];
-    high[0] += low[kSide - 1];
-#pragma GCC unroll 4
-    for (int k = 1; k < kSide; ++k) high[k] += high[k - 1];
-    Turn(low);
-    Turn(high);
-#pragma GCC unroll 4
-    for (int k = 0; k < kSide; ++k) {
-      const Vector first = low[k] + before, second = high[k] + before;
-      before += RepeatLast(high[k]);
-      std::memcpy(out + i + k * kSegment, &first, 16);
-      std::memcpy(out + i + k * kSegment + kSide, &second, 16);
+    for (int half = 1; half < kParts; half *= 2) {
+#pragma GCC unroll 8
+      for (int k = 0; k < kParts; ++k) {
+        if ((k & half) == 0) continue;
+        part[k] += RepeatLast(part[(k & -half) - 1], Lanes{});
+      }
     }
+#pragma GCC unroll 8
+    for (int k = 0; k < kParts; ++k) {
+      V::Store(out + i + k * V::kLanes, part[k] + before);
+    }
+    before += RepeatLast(part[kParts - 1], Lanes{});
   }
-  // The rest adds up in the same way.
   T sum = before[0];
-  while (i < n) {
-    const int64_t end = std::min(n, i + kSegment);
-    T within = in[i];
-    out[i] = sum + within;
-    for (++i; i < end; ++i) {
-      within += in[i];
-      out[i] = sum + within;
-    }
-    sum += within;
+  if (i < n) {  // the rest adds up in the same way
+    alignas(64) T last[kSegment] = {};
+    std::copy_n(in + i, n - i, last);
+    Carry<T> rest{sum, true};
+    SumInSegments(last, last, kSegment, &rest);
+    std::copy_n(last, n - i, out + i);
+    sum = out[n - 1];
   }
   *carry = {sum, true};
 }
@@ -247,9 +244,9 @@ void ScanLinesTogether(const T* in, T* out, int64_t n, bool stream) {
 
 // A line on several threads, which take its chunks in order. Each chunk is
 // scanned on its own, which gives its total; every thread adds up for itself
-// the totals before its chunk, and then writes. A thread that does not get on
-// (the machine has other work for its core) holds nobody up: who misses a total
-// scans that chunk too.
+// the totals before its chunk, and then writes, while it scans the next chunk
+// that it took. A thread that does not get on (the machine has other work for
+// its core) holds nobody up: who misses a total scans that chunk too.
 template <class Op, class T>
 void ScanTogether(const T* in, T* out, int64_t n, bool stream) {
   constexpr int kPatience = 2000;  // looks at a total that is being formed
@@ -262,8 +259,9 @@ void ScanTogether(const T* in, T* out, int64_t n, bool stream) {
   std::atomic<int64_t> next{0};
   const int64_t workers = std::min<int64_t>(GetNumThreads(), chunks);
   parallel_for(0, workers, 1, [&](int64_t, int64_t) {
-    const Tensor memory = Tensor::Empty({2 * kChunk}, kDTypeOf<T>);
-    T* const chunk = memory.data<T>();
+    const Tensor memory = Tensor::Empty({3 * kChunk}, kDTypeOf<T>);
+    T* scanned = memory.data<T>();  // chunk `mine`, not yet written
+    T* chunk = scanned + kChunk;    // the one that is being scanned
     T* const other = chunk + kChunk;
     const auto total_of = [&](int64_t k) {
       for (int looks = 0; !known[k].load(std::memory_order_acquire); ++looks) {
@@ -279,22 +277,33 @@ void ScanTogether(const T* in, T* out, int64_t n, bool stream) {
       return totals[k];
     };
     Carry<T> before{};  // what precedes chunk `at`
-    int64_t at = 0;
+    int64_t at = 0, mine = -1;
     while (true) {
       const int64_t k = next.fetch_add(1, std::memory_order_relaxed);
-      if (k >= chunks) return;
-      const int64_t first = k * kChunk;
-      Carry<T> carry{};
-      ScanPart<Op>(in + first, chunk, length(k), &carry);
-      totals[k] = carry.sum;
-      known[k].store(true, std::memory_order_release);
-      for (; at < k; ++at) {
+      for (; at < mine; ++at) {
         const T total = total_of(at);
         before = {before.any ? Op::Combine(before.sum, total) : total, true};
       }
-      Store<Op>(chunk, before, stream, length(k), out + first);
-      if (stream) StreamFence();
+      const int64_t to_scan = k < chunks ? length(k) : 0;
+      const int64_t to_store = mine < 0 ? 0 : length(mine);
+      Carry<T> carry{};
+      for (int64_t i = 0; i < std::max(to_scan, to_store); i += kTurn) {
+        if (i < to_scan) {
+          ScanPart<Op>(in + k * kChunk + i, chunk + i,
+                       std::min(kTurn, to_scan - i), &carry);
+        }
+        if (i < to_store) {
+          Store<Op>(scanned + i, before, stream, std::min(kTurn, to_store - i),
+                    out + mine * kChunk + i);
+        }
+      }
+      if (k >= chunks) break;
+      totals[k] = carry.sum;
+      known[k].store(true, std::memory_order_release);
+      std::swap(scanned, chunk);
+      mine = k;
     }
+    if (stream) StreamFence();
   });
 }
 

@@ -72,19 +72,27 @@ def dtypes_of_ways(x):
     return y
 
 
-@refused("a value depends on a tensor, and the ways give a tuple of 2 and")
-def returns_of_ways(x):
-    """Returned structures that differ between the ways: return the same ones"""
+def _pair_or_one(x):
     if x.abs().sum() > 0:
         return x, x
     return x
 
 
-@refused("comes to its end and gives None")
-def return_in_one_way(x):
-    """`return` in one way alone: return something in the other"""
+@refused("a value depends on a tensor, and the ways give a tuple of 2 and")
+def returns_of_ways(x):
+    """Returned structures that differ between the ways, of a function that is called by another: return the same ones"""
+    return len(_pair_or_one(x))
+
+
+def _one_or_none(x):
     if x.abs().sum() > 0:
         return x
+
+
+@refused("comes to its end and gives None")
+def return_in_one_way(x):
+    """`return` in one way alone, of a function that is called by another: return something in the other"""
+    return _one_or_none(x) * 2
 
 
 @refused("y has a value in one way")

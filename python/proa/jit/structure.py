@@ -29,7 +29,9 @@ class _Leaf:
 
 # Stands in a tree for a tensor; for a size that is known when the program runs, a number then; and for a tensor whose
 # rows are the items of a list.
+# CHOICE is the type of a container of which a caller gets one item, by a number that is a tensor before them.
 TENSOR, SIZE, ITEMS = _Leaf("tensor"), _Leaf("size"), _Leaf("items")
+CHOICE = _Leaf("choice")
 
 
 class Constant:
@@ -111,7 +113,7 @@ class _Container:
 
     def __repr__(self):
         if self.keys is None:
-            return f"{self.type.__name__}({', '.join(map(repr, self.items))})"
+            return f"{getattr(self.type, '__name__', self.type)}({', '.join(map(repr, self.items))})"
         return f"{self.type.__name__}({', '.join(f'{k}: {v!r}' for k, v in zip(self.keys, self.items, strict=True))})"
 
 
@@ -145,6 +147,12 @@ def flatten(value, leaves, convert=None):
     return Constant(value)
 
 
+def choice(which, values, leaves, convert=None):
+    """The tree of one of several values, by a tensor [] that counts them."""
+    leaves.append(which)
+    return _Container(CHOICE, None, (TENSOR, *(flatten(value, leaves, convert) for value in values)))
+
+
 @functools.lru_cache
 def of_tensors(count):
     """The tree of (args, kwargs) where all arguments are tensors, by position."""
@@ -176,6 +184,8 @@ def unflatten(tree, leaves):
     kind = tree.type
     if kind is list:
         return items
+    if kind is CHOICE:
+        return items[1 + int(items[0])]
     if kind is tuple:
         return tuple(items)
     if kind is dict:

@@ -7,6 +7,7 @@ from proa.framework.dtype import is_floating
 from proa.framework.size import Size
 from proa.jit import structure
 from proa.jit.dy2static import (
+    alternatives,
     array_functions,
     branches,
     builtin_functions,
@@ -83,7 +84,7 @@ class Trace:
             elif file == "proa":
                 self.checks = checks.record(self.checks)
             self.outputs = []
-            self.result = structure.flatten(result, self.outputs, _late_result)
+            self.result = self._flattened(alternatives.settled(result) if file else result)
         _refuse_hidden(self.result)
         # Inputs that the function changed in place: what they become follows the outputs.
         self.changed = [i for i, t in enumerate(inputs) if self.program.value_number(t) != before[i]]
@@ -97,6 +98,13 @@ class Trace:
         self.outputs += [t for check in self.checks for t in check.tensors]
         if branches.regions_so_far() > before_regions:
             self._refuse_leaks()
+
+    def _flattened(self, result):
+        if not isinstance(result, alternatives.Alternatives):
+            return structure.flatten(result, self.outputs, _late_result)
+        if isinstance(result.which, int):
+            return self._flattened(result.values[result.which])
+        return structure.choice(result.which, result.values, self.outputs, _late_result)
 
     def _names(self, tree):
         """A name for each input: that of its spec, else its place among the arguments."""

@@ -6,7 +6,7 @@ import threading
 from proa import _C
 from proa.framework.dtype import is_floating
 from proa.jit import structure
-from proa.jit.dy2static import arrays, checks, maybe, signals, undefined, wishes, writes
+from proa.jit.dy2static import alternatives, arrays, checks, maybe, signals, undefined, wishes, writes
 from proa.jit.dy2static.state import UNDEFINED, State
 from proa.jit.dy2static.values import (
     becomes_tensor,
@@ -94,6 +94,7 @@ class _Plan:
     def __init__(self):
         self.kinds = {}  # (key, number of the leaf): (dtype, sizes or None) that both ways give
         self.payload = None  # (tree, leaves) of what the second way returns alone
+        self.returns = []  # values of each kind that the ways return
         self.alive = None  # what the second way makes of names, where the first one returns
         self.containers = set()
         self.watched = {}  # objects and lists that functions which are called write to
@@ -139,6 +140,7 @@ class _Choice:
         self._ways, self.state, self._plan, self._may_jump = (first, second), state, plan, may_jump
         self._emitted = []  # tensors that the first way gives
         self._values = []  # of each way
+        self._returned = {}  # what a way returns, by its number
         self._given = {}  # key: [number of the tensor, or None for what is no tensor]
         self._of_turn = []  # keys of numbers that a turn makes tensors of more dims
 
@@ -203,6 +205,9 @@ class _Choice:
         found = {key: flat(value, self.state.holds) for key, value in values.items()}
         has, payload = signals.payload_of(signal)
         if has:
+            self._returned[number] = payload
+            if self._plan.returns:
+                payload = alternatives.lifted(payload, self._plan.returns, self._why_returns())
             found[_RETURN] = flat(payload, self.state.holds)
         return found, signal, {k for k in pure if isinstance(values[k], _C.Tensor)}
 
@@ -405,6 +410,13 @@ class _Choice:
             return "{%s}" % ", ".join(f"{described(k)}: {described(v)}" for k, v in value.items())
         return f"[{', '.join(map(described, value))}]"
 
+    def _why_returns(self, what=None):
+        what = what or " and ".join(map(described, self._plan.returns[:2]))
+        return (
+            f"{self.state.where()}: a value depends on a tensor, and the ways give {what}; let both be tensors of "
+            "one dtype and number of dims, in the same lists or tuples"
+        )
+
     def _differs(self, key, what):
         where = self.state.where()
         if key[0] == "contents":
@@ -412,12 +424,12 @@ class _Choice:
                 f"{self.state.name(key)} differ between the ways of this statement: {what}; {self._rewrite(key)}"
             )
         if key == _RETURN:
-            raise _C.located(
-                TypeError(
-                    f"{where}: a value depends on a tensor, and the ways give {what}; let both be tensors of "
-                    "one dtype and number of dims, in the same lists or tuples"
-                )
-            )
+            every = alternatives.merged(self._plan.returns, self._returned.values())
+            if len(every) == len(self._plan.returns) or len(self._returned) < 2:
+                raise _C.located(TypeError(self._why_returns(what)))
+            self._plan.returns, self._plan.payload = every, None
+            self._plan.kinds = {at: kind for at, kind in self._plan.kinds.items() if at[0] != _RETURN}
+            raise _Again(self)
         return _Conflict(
             f"the ways of the statement at {where}, which depends on a tensor, give {what}; let both give tensors of one "
             "dtype and number of dims",

@@ -6,7 +6,7 @@ import types
 
 from proa import _C
 from proa.framework.size import Size
-from proa.jit.dy2static import calls, checks, functions, properties, state, writes
+from proa.jit.dy2static import alternatives, calls, checks, functions, properties, state, writes
 from proa.jit.dy2static.branches import after, choose, if_
 from proa.jit.dy2static.calls import call, read
 from proa.jit.dy2static.checks import guarded, raised
@@ -22,6 +22,10 @@ __all__ = [
     "guarded", "negated", "raised", "read", "result", "while_", "write", "writing",
 ]  # fmt: skip
 
+_MAY_END = (
+    "whether the function returns a value depends on a tensor: on one way it comes to its end and gives None; "
+    "return a value of the same kind there"
+)
 _NOWHERE = (0, (), (), (), (), (), (False, False, True))
 
 
@@ -34,13 +38,16 @@ def result(signal):
     if isinstance(signal, Mixed):
         if signal.payload is None:
             return None
-        raise _C.located(
-            TypeError(
-                "whether the function returns a value depends on a tensor: on one way it comes to its end and gives None; "
-                "return a value of the same kind there"
-            )
-        )
-    return signal.value
+        value = alternatives.or_none(_C.ops.equal(signal.code, _C.to_tensor(3)), signal.payload, _MAY_END)
+    else:
+        value = signal.value
+    # What is called by the one who records may return one of several kinds.
+    return value if tracing_frame(sys._getframe(2)) else alternatives.settled(value)
+
+
+def tracing_frame(frame):
+    """Whether a frame is that of who records a function, and not of other code that is recorded."""
+    return frame is not None and frame.f_globals.get("__name__") == "proa.jit.tracing"
 
 
 def _site(functions, named):
@@ -57,7 +64,8 @@ def chosen(test, first, second, named=()):
     if not is_late(test):
         return first() if test else second()
     site = _site([first, second], named)
-    return choose(truth(test), lambda: Returned(first()), lambda: Returned(second()), [first, second], site, True).value
+    ways = (lambda: Returned(first()), lambda: Returned(second()))
+    return alternatives.settled(choose(truth(test), *ways, [first, second], site, True).value)
 
 
 def all_of(*operands, named=()):
@@ -97,7 +105,7 @@ def _late(value, operands, last, named, functions=None):
         known = lambda: value
     ways = (known, rest) if last else (rest, known)
     first, second = (lambda way=way: Returned(way()) for way in ways)
-    return choose(truth(value), first, second, functions, site, True).value
+    return alternatives.settled(choose(truth(value), first, second, functions, site, True).value)
 
 
 def _truth_value(value):

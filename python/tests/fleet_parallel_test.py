@@ -273,7 +273,8 @@ def dist_first(value):
     return value
 
 
-@pytest.mark.parametrize("level, count", [("os", 2), ("os_g", 4), ("p_g_os", 2)])
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("level", ["os", "os_g", "p_g_os"])
 def test_divided_training(level, count, tmp_path):
     _run(count, "sharded", level, str(tmp_path))
 

@@ -149,18 +149,6 @@ TEST_F(ExchangeTest, MovesForwardPastWhatIsForOthers) {
   EXPECT_FALSE(RunPasses(program, outputs, names));  // once is enough
 }
 
-// What a region of fused operations gives may share memory with anything.
-TEST_F(ExchangeTest, MovesForwardAmongFusedOperations) {
-  const auto program = Parsed(std::string(kHead) + kTail, 1);
-  ASSERT_NE(program, nullptr);
-  const std::vector<ValueId> outputs = {7, 9};
-  EXPECT_TRUE(RunPasses(program, outputs, DefaultPasses()));
-  EXPECT_TRUE(Verify(*program).ok());
-  const std::string text = ToText(*program);
-  ASSERT_NE(text.find("pointwise("), std::string::npos) << text;
-  EXPECT_LT(text.find("all_reduce"), text.find(" = sin(")) << text;
-}
-
 TEST_F(ExchangeTest, NotBeforeWhatChangesItsInput) {
   const auto program = Parsed(
       "  %0 = captured \"turn\" : [4] float32\n"

@@ -119,6 +119,12 @@ def test_the_loss_of_a_gate_has_its_gradient_where_layers_are_recomputed():
         np.testing.assert_allclose(same[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
+def test_a_program_has_no_experts():
+    layer = MoELayer(4, [nn.Linear(4, 4)], {"type": "naive", "top_k": 1})
+    with pytest.raises(NotImplementedError, match="MoELayer: .* cannot be part of a program .* call it eagerly"):
+        proa.jit.to_static(layer.forward)(proa.ones([3, 4]))
+
+
 def test_data_parallel_leaves_what_processes_have_of_their_own():
     """`no_sync`: neither begins equal nor is averaged; of experts, copies are refused."""
 

@@ -33,6 +33,7 @@ class MoELayer(Layer):
 
     Raises:
         TypeError, ValueError: for other experts or gates.
+        NotImplementedError: called in a program.
 
     Examples:
         >>> from proa.incubate.distributed.models.moe import MoELayer
@@ -99,6 +100,13 @@ class MoELayer(Layer):
         if inp.shape[-1] != self.d_model:
             raise _C.located(
                 ValueError(f"MoELayer: the input is {list(inp.shape)}; its last dim must be d_model, {self.d_model}")
+            )
+        if _C.is_symbolic(inp):
+            raise _C.located(
+                NotImplementedError(
+                    "MoELayer: how many rows go to which expert is only known when they are there, so it cannot be part of a program "
+                    "(static, converted or saved); call it eagerly, and convert the layers around it"
+                )
             )
         from proa.distributed.fleet.layers.mpu import mp_ops
 

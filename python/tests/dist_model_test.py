@@ -99,6 +99,8 @@ def test_what_is_refused(saved, tmp_path):
         if model.stage == 0:
             with pytest.raises(ValueError, match="stage 0 needs input 'x'"):
                 model.run({"words": inputs["words"]})
+        with pytest.raises(TypeError, match="inputs must be a dict of arrays by name, not list"):
+            model.run([inputs["x"]])
         with pytest.raises(ValueError, match="must have one first dim"):
             model.run({"x": inputs["x"], "words": inputs["words"][:3]})
         return True

@@ -155,10 +155,15 @@ class DistModel:
 
         Raises:
             RuntimeError: before `init`.
+            TypeError: inputs are no dict.
             ValueError: an input is missing, or inputs have other first dims.
         """
         if self._module is None:
             raise _C.located(RuntimeError("DistModel.run: call init() first"))
+        if not isinstance(inputs, dict):
+            raise _C.located(
+                TypeError(f"DistModel.run: inputs must be a dict of arrays by name, not {type(inputs).__name__}")
+            )
         missing = [name for name in self._feeds if name not in inputs]
         if missing:
             raise _C.located(ValueError(f"DistModel.run: stage {self.stage} needs input {missing[0]!r}"))

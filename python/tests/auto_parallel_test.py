@@ -41,10 +41,11 @@ for step in range(3):
     feed = {{"ids": rng.integers(0, 12, (8, 4)), "y": rng.integers(0, 8, (8, 4, 1)), "x": rng.normal(size=(8, 6))}}
     feed = {{name: value for name, value in feed.items() if name in main._inputs}}
     losses.append(float(executor.run(main, feed=feed, fetch_list=[loss])[0]))
-state = main.state_dict()
+from proa.distributed import io
+state = io.whole_values("test", main)
 ops = [call.split("(")[0].split("= ")[-1].strip() for call in str(main._program).splitlines()]
 print(json.dumps([losses, {{n: np.asarray(state[n]).ravel().tolist() for n in sorted(p.name for p in main.all_parameters())}},
-                  [op for op in ops if "in_turn" in op]]))
+                  [op for op in ops if "in_turn" in op], {{p.name: list(p.shape) for p in main.all_parameters()}}]))
 """
 _MLP = """
     x = say(proa.static.data("x", [{batch}, 6], "float64"), *{x})
@@ -74,9 +75,9 @@ def _run(count, network, mesh, optimizer="proa.optimizer.Adam(0.01)", strategy="
 
 def _same(count, network, mesh, **said):
     nothing = {name: value if name == "batch" else () for name, value in said.items()}
-    ((losses, weights, _),) = _run(1, network, None, **nothing)
+    ((losses, weights, *_),) = _run(1, network, None, **nothing)
     found = _run(count, network, mesh, **said)
-    for others, state, _ in found:
+    for others, state, *_ in found:
         np.testing.assert_allclose(others, losses, rtol=1e-12)
         for name, value in weights.items():
             np.testing.assert_allclose(state[name], value, rtol=1e-9, atol=1e-12, err_msg=name)
@@ -96,6 +97,86 @@ def _same(count, network, mesh, **said):
 def test_a_network_on_two(x, w0, w1, h):
     exchanges = _same(2, _MLP, [0, 1], batch=8, x=x, w0=w0, w1=w1, h=h)
     assert exchanges
+
+
+_HELD = """
+import json
+import proa.distributed.fleet as fleet
+from proa.distributed import io
+proa.enable_static()
+strategy = fleet.DistributedStrategy()
+strategy.semi_auto = dist.get_world_size() > 1
+fleet.init(is_collective=True, strategy=strategy)
+proa.seed(5 + dist.get_rank())  # the first worker's numbers count
+main, startup = proa.static.Program(), proa.static.Program()
+mesh, folder, steps = {mesh}, os.environ["FOLDER"], range(*{steps})
+with proa.static.program_guard(main, startup):
+    x = proa.static.data("x", [8, 6], "float64")
+    normal = proa.nn.initializer.Normal()
+    made = [proa.static.create_parameter(shape, "float64", name=name, default_initializer=normal)
+            for name, shape in (("up", [6, 8]), ("shift", [8]), ("down", [8, 4]))]
+    for parameter, mapping in zip(made, {mappings}):
+        if mesh is not None:
+            dist.shard_tensor(parameter, {{"process_mesh": mesh, "dims_mapping": mapping}})
+    loss = (proa.matmul(proa.nn.functional.gelu(proa.nn.functional.linear(x, *made[:2])), made[2]) ** 2).mean()
+    adam = proa.optimizer.Adam(0.01, parameters=made if {named} else None, grad_clip=proa.nn.ClipGradByGlobalNorm(0.05))
+    fleet.distributed_optimizer(adam).minimize(loss)
+executor = proa.static.Executor()
+executor.run(startup)
+if {again}:
+    executor.run(startup)  # draws anew
+if steps[0]:
+    io.load_persistables(executor, folder, main)
+losses = []
+for step in steps:
+    feed = {{"x": np.random.RandomState(step).rand(8, 6)}}
+    losses.append(float(executor.run(main, feed=feed, fetch_list=[loss])[0]))
+held = {{v.name: list(v.shape) for v in main.list_vars() if v.persistable}}
+if dist.get_world_size() > 1:
+    for name in ("up", "shift", "down"):
+        copies = main._divided.copies(name)
+        held[name + " is held by"] = None if copies is None else copies.ranks
+io.save_persistables(executor, folder, main)
+print(json.dumps([losses, held]))
+"""
+
+
+def test_parameters_are_held_in_parts(tmp_path):
+    """They and their states; written as wholes, and read by other workers that divide them otherwise."""
+
+    def run(count, mesh, mappings, steps, **more):
+        source = _HELD.format(mesh=mesh, mappings=mappings, steps=steps, **({"named": False, "again": False} | more))
+        return [json.loads(out) for out in ranks.run(source, count, FOLDER=str(tmp_path))]
+
+    first = run(2, [0, 1], [[-1, 0], [0], [0, -1]], (0, 3))
+    for losses, held in first:
+        assert losses == first[0][0]
+        shapes = {"up": [6, 4], "shift": [4], "down": [4, 4]}
+        for name, shape in shapes.items():
+            of_it = {
+                other: s
+                for other, s in held.items()
+                if other.startswith(name) and "pow" not in other and "held" not in other
+            }
+            assert len(of_it) == 3 and all(s == shape for s in of_it.values()), of_it
+    second = run(4, [[2, 0], [1, 3]], [[0, 1], [-1], [-1, 0]], (3, 6), named=True)
+    shapes = [(held["up"], held["shift"], held["down"], held["down_moment1_0"]) for _, held in second]
+    assert shapes == [([3, 4], [8], [8, 2], [8, 2])] * 4
+    assert [held["down is held by"] for _, held in second] == [[0, 2], [1, 3], [0, 2], [1, 3]]
+    assert second[0][1]["up is held by"] == [0] and second[0][1]["shift is held by"] is None
+    ((third, _),) = run(1, None, [[]] * 3, (6, 8))
+    # What one worker would have done from the first one's start.
+    for file in tmp_path.iterdir():
+        file.unlink()
+    ((alone, _),) = run(1, None, [[]] * 3, (0, 8))
+    np.testing.assert_allclose([*first[0][0], *second[0][0], *third], alone, rtol=1e-9)
+    assert alone[-1] < alone[0]
+
+
+def test_a_startup_program_that_runs_again(tmp_path):
+    source = _HELD.format(mesh=[0, 1], mappings=[[-1, 0], [0], [0, -1]], steps=(0, 3), named=False, again=True)
+    two = [json.loads(out)[0] for out in ranks.run(source, 2, FOLDER=str(tmp_path))]
+    assert two[0] == two[1] and len(set(two[0])) == 3
 
 
 def test_columns_and_rows_need_one_sum():
@@ -123,8 +204,8 @@ def test_gradients_are_clipped_and_merged_as_in_one():
         "optimizer": "proa.optimizer.Momentum(0.1, grad_clip=proa.nn.ClipGradByGlobalNorm(0.05))",
         "strategy": "strategy.gradient_merge = True; strategy.gradient_merge_configs = {'k_steps': 2}",
     }
-    ((losses, weights, _),) = _run(1, _MLP, None, **more, **{n: v if n == "batch" else () for n, v in said.items()})
-    for others, state, _ in _run(2, _MLP, [1, 0], **more, **said):
+    ((losses, weights, *_),) = _run(1, _MLP, None, **more, **{n: v if n == "batch" else () for n, v in said.items()})
+    for others, state, *_ in _run(2, _MLP, [1, 0], **more, **said):
         np.testing.assert_allclose(others, losses, rtol=1e-12)
         for name, value in weights.items():
             np.testing.assert_allclose(state[name], value, rtol=1e-9, atol=1e-12)

@@ -72,8 +72,8 @@ def _checked(what, x, attr):
 def shard_tensor(x, dist_attr=None):
     """Says how processes divide a tensor.
 
-    It divides what is computed, and its memory. A parameter that is marked, and the states that an optimizer has for it, are held whole
-    by all processes; where memory is short, use `strategy.tensor_parallel` with layers of `fleet.meta_parallel`, or `strategy.sharding`.
+    With `strategy.semi_auto` each process holds its part alone of a parameter, and of the states that an optimizer has for it;
+    `paddle.distributed.io` writes and reads whole ones.
 
     Args:
         x (Tensor): of a program, or a parameter.

@@ -7,6 +7,7 @@ division too. So any program can be divided, and is right; how much is exchanged
 from proa import _C
 from proa.distributed import collective, groups
 from proa.distributed.auto_parallel.marking import division_of
+from proa.distributed.auto_parallel.parts import Parts
 from proa.static.remaking import begin, replace, settings_of
 from proa.static.replay import Replay, Value
 
@@ -42,13 +43,15 @@ def mesh_of(program):
     return mesh
 
 
-def divide(program):
+def divide(program, startup=None):
     """Makes the operations of a program again as this process computes them. All processes call it on the same program.
 
     All feed whole batches. A value that is divided is fetched as this process's part.
 
     Args:
         program (static.Program): without gradients and updates, with tensors that `shard_tensor` has seen.
+        startup (static.Program, optional): with it each process holds its part alone of parameters that say so (`program._divided`
+            knows how they are put together); without, all hold whole ones.
 
     Returns:
         int: among how many processes it is divided; 1 where no tensor says anything.
@@ -75,7 +78,12 @@ def divide(program):
     numbers = {}
     for tensor, division in program._divisions if "_divisions" in program.__dict__ else ():
         numbers[program._program.value_number(tensor)] = division.dims_mapping
-    replay = Partition(program._program, inputs, mesh, numbers)
+    parts = None
+    if startup is not None:
+        parts = Parts(mesh, [mesh.line(axis, groups.rank()) for axis in range(mesh.ndim)], startup)
+        parts.begin(program)
+        program._divided = parts
+    replay = Partition(program._program, inputs, mesh, numbers, parts)
     del made
 
     def make():
@@ -94,11 +102,17 @@ class Partition(Replay):
         inputs (dict): the tensors that stand for its inputs, by name; whole ones.
         mesh (ProcessMesh): the processes.
         marks (dict): by the numbers of values, the dims_mapping that was asked for.
+        parts (Parts, optional): puts parts in the places of parameters.
     """
 
-    def __init__(self, recorded, inputs, mesh, marks):
+    def __init__(self, recorded, inputs, mesh, marks, parts=None):
         self._mappings, self._marks, self._changed = {}, marks, {}
-        super().__init__(recorded, inputs)
+
+        def captured(tensor):
+            made = parts.of(tensor)
+            return tensor if made is tensor else self.mapped(made, division_of(made).dims_mapping)
+
+        super().__init__(recorded, inputs, **({} if parts is None else {"captured": captured}))
         self.mesh, rank = mesh, groups.rank()
         self.groups, self.lines = [], []
         for axis in range(mesh.ndim):

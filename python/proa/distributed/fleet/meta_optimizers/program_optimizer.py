@@ -313,11 +313,14 @@ class ProgramOptimizer:
             self._sparse.step(pairs, self._over_workers)
             return
         if self._count > 1 and not local:
-            means = self._over_workers([g for _, g in pairs], how)
-            pairs = list(zip([p for p, _ in pairs], means))
+            pairs = self._exchanged(pairs, how)
         self._inner.apply_gradients(pairs)
         if self._count > 1 and local:
             self._average([p for p, _ in pairs])
+
+    def _exchanged(self, pairs, how):
+        """The pairs, with gradients of all workers."""
+        return list(zip([p for p, _ in pairs], self._over_workers([g for _, g in pairs], how)))
 
     def _average(self, parameters):
         strategy = self._strategy

@@ -134,3 +134,44 @@ def test_what_is_refused(monkeypatch):
     strategy.hybrid_configs = {"pp_degree": 2}
     with pytest.raises(NotImplementedError, match=r"hybrid_configs\['pp_degree'\].*set strategy.pipeline"):
         strategy.check_static(2)
+
+
+_ORDER = """
+import json, tempfile
+import proa.distributed.fleet as fleet
+import proa.profiler as profiler
+proa.enable_static()
+strategy = fleet.DistributedStrategy()
+strategy.fuse_grad_size_in_MB = 1
+fleet.init(is_collective=True, strategy=strategy)
+main, startup = proa.static.Program(), proa.static.Program()
+with proa.static.program_guard(main, startup):
+    h = proa.static.data("x", [None, 600])
+    for _ in range(4):
+        h = proa.static.nn.fc(h, 600, activation="relu")
+    loss = h.mean()
+    fleet.distributed_optimizer(proa.optimizer.SGD(0.01)).minimize(loss)
+executor = proa.static.Executor()
+executor.run(startup)
+feed = {"x": np.random.rand(8, 600).astype("float32")}
+run = lambda: executor.run(main, feed=feed, fetch_list=[loss])
+run()
+with profiler.Profiler(targets=[profiler.ProfilerTarget.CPU]) as recorded:
+    run()
+with tempfile.NamedTemporaryFile(suffix=".json") as file:
+    recorded.export(file.name)
+    events = json.load(open(file.name))["traceEvents"]
+calls = sorted((e["ts"], e["name"]) for e in events if e.get("ph") == "X" and e["cat"] == "op")
+print(json.dumps([name for _, name in calls]))
+"""
+
+
+def test_gradients_are_exchanged_beside_the_rest_of_backward():
+    """A collective begins where its bucket is full, also where the loss is asked for and operations are fused."""
+    for names in map(json.loads, ranks.run(_ORDER, 2)):
+        begun = [at for at, name in enumerate(names) if name == "all_reduce_in_turn_"]
+        products = [at for at, name in enumerate(names) if name == "matmul"]
+        assert len(begun) == 4 and len(products) == 11
+        # Backward has 7 products, one or two for each layer, and each layer a bucket.
+        left = [sum(at > first for at in products) for first in begun]
+        assert all(n >= least for n, least in zip(left, (5, 3, 1, 0))), (left, names)

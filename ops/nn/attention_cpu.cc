@@ -3,11 +3,14 @@
 // products over the batch of heads; so many queries that the scores stay in the
 // cache. How the work is divided depends on shapes only.
 #include <algorithm>
+#include <type_traits>
 
 #include "ops/linalg/gemm.h"
 #include "ops/nn/attention_kernels.h"
+#include "ops/nn/float_copy.h"
 #include "ops/nn/row_loops.h"
 #include "ops/onednn/threads.h"
+#include "tensor/dtype.h"
 #include "tensor/parallel.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
@@ -167,25 +170,14 @@ void Store(const Tensor& from, int64_t count, double factor, bool more,
   const A by = static_cast<A>(factor);
   const int64_t grain = std::max<int64_t>(1, 16384 / (heads * columns + 1));
   parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
-    const RowBuffer<A> buffer(std::is_same_v<T, float16> ? 2 : 0, columns);
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t h = 0; h < heads; ++h) {
         const T* source = from.data<T>() + (h * count + i) * columns;
         T* target =
             to.data<T>() + ((b * to.size(1) + first + i) * heads + h) * columns;
-        if constexpr (std::is_same_v<T, float16>) {
-          // The one conversion that gcc does not vectorize here.
-          A *const row = buffer[0], *const old = buffer[1];
-          Widened(source, columns, row);
-          if (more) Widened(target, columns, old);
-          for (int64_t c = 0; c < columns; ++c)
-            row[c] = more ? old[c] + row[c] * by : row[c] * by;
-          Narrow(row, columns, target);
-        } else {
-          for (int64_t c = 0; c < columns; ++c) {
-            const A v = static_cast<A>(source[c]) * by;
-            target[c] = T(more ? static_cast<A>(target[c]) + v : v);
-          }
+        for (int64_t c = 0; c < columns; ++c) {
+          const A v = static_cast<A>(source[c]) * by;
+          target[c] = T(more ? static_cast<A>(target[c]) + v : v);
         }
       }
     }
@@ -204,35 +196,152 @@ void ForSamples(const Sizes& s, F&& f) {
                std::max<int64_t>(1, kWorth / std::max<int64_t>(1, work)), f);
 }
 
+// Whether samples of T are computed from copies in float32: where products of T
+// would make such copies themselves, of scores too. One of each operand is made
+// then, and scores and sums over blocks of queries are not rounded.
+template <typename T>
+bool ComputesWide() {
+  return std::is_same_v<T, bfloat16> && !MultipliesBFloat16();
+}
+template <typename T>
+constexpr bool kIsAlwaysWide = std::is_same_v<T, float16>;
+
+// Sample b of [N, ...], as a batch of one.
+Tensor SampleOf(const Tensor& t, int64_t b) {
+  const Strides& strides = t.strides();
+  return t.AsStrided({1, t.size(1), t.size(2), t.size(3)}, strides,
+                     b * strides[0]);
+}
+
+// A tensor of the shape of a sample.
+Tensor EmptySample(const Tensor& t, DType dtype) {
+  return Tensor::Empty({1, t.size(1), t.size(2), t.size(3)}, dtype);
+}
+
+// What all samples have in common.
+template <typename A>
+struct Rules {
+  Mask<A> mask;
+  A scale;
+};
+
+// Attention of sample `b`, which is sample `at` of the tensors, in C.
+template <typename C>
+class Forward {
+ public:
+  using A = typename Accumulate<C>::type;
+  Forward(const Sizes& s, const Rules<A>& rules)
+      : s_(s),
+        rules_(rules),
+        scores_(Tensor::Empty({s.heads, s.block, s.keys}, kDTypeOf<C>)),
+        mixed_(Tensor::Empty({s.heads, s.block, s.e}, kDTypeOf<C>)) {}
+
+  void Run(int64_t b, int64_t at, const Tensor& query, const Tensor& key,
+           const Tensor& value, const Tensor& out) const {
+    const Sizes& s = s_;
+    for (int64_t first = 0; first < s.queries; first += s.block) {
+      const int64_t rows = std::min(s.block, s.queries - first);
+      Product(s.heads, rows, s.keys, s.d, Heads(query, at, first),
+              Heads(key, at, 0, true), scores_);
+      ForEachScoreRow<C>(s.heads, rows, s.keys, scores_, Tensor(),
+                         [&](int64_t head, int64_t i, A* row, A*) {
+                           if (s.keys == 0) return;
+                           Weigh(rules_.mask, rules_.scale, b, head, first + i,
+                                 s.keys, row);
+                         });
+      Product(s.heads, rows, s.e, s.keys, Dense(scores_, rows, s.keys),
+              Heads(value, at), mixed_);
+      Store<C>(mixed_, rows, 1.0, false, out, at, first);
+    }
+  }
+
+ private:
+  const Sizes& s_;
+  const Rules<A>& rules_;
+  Tensor scores_, mixed_;
+};
+
+// Its gradients. No queries give keys and values none: then theirs are left as
+// they are.
+template <typename C>
+class Backward {
+ public:
+  using A = typename Accumulate<C>::type;
+  Backward(const Sizes& s, const Rules<A>& rules)
+      : s_(s),
+        rules_(rules),
+        weights_(Tensor::Empty({s.heads, s.block, s.keys}, kDTypeOf<C>)),
+        grads_(Tensor::Empty({s.heads, s.block, s.keys}, kDTypeOf<C>)),
+        part_(Tensor::Empty(
+            {s.heads, std::max(s.block, s.keys), std::max(s.d, s.e)},
+            kDTypeOf<C>)) {}
+
+  void Run(int64_t b, int64_t at, const Tensor& grad_out, const Tensor& query,
+           const Tensor& key, const Tensor& value, const Tensor& query_grad,
+           const Tensor& key_grad, const Tensor& value_grad) const {
+    const Sizes& s = s_;
+    for (int64_t first = 0; first < s.queries; first += s.block) {
+      const int64_t rows = std::min(s.block, s.queries - first);
+      const bool more = first > 0;
+      Product(s.heads, rows, s.keys, s.d, Heads(query, at, first),
+              Heads(key, at, 0, true), weights_);
+      Product(s.heads, rows, s.keys, s.e, Heads(grad_out, at, first),
+              Heads(value, at, 0, true), grads_);
+      ForEachScoreRow<C>(
+          s.heads, rows, s.keys, weights_, grads_,
+          [&](int64_t head, int64_t i, A* p, A* dp) {
+            if (s.keys == 0) return;
+            Weigh(rules_.mask, rules_.scale, b, head, first + i, s.keys, p);
+            const A r =
+                SumOver<A>(s.keys, [&](int64_t j) { return p[j] * dp[j]; });
+            for (int64_t j = 0; j < s.keys; ++j) dp[j] = p[j] * (dp[j] - r);
+          });
+      const double scale = rules_.scale;
+      Product(s.heads, s.keys, s.e, rows, Dense(weights_, rows, s.keys, true),
+              Heads(grad_out, at, first), part_);
+      Store<C>(part_, s.keys, 1.0, more, value_grad, at, 0);
+      Product(s.heads, s.keys, s.d, rows, Dense(grads_, rows, s.keys, true),
+              Heads(query, at, first), part_);
+      Store<C>(part_, s.keys, scale, more, key_grad, at, 0);
+      Product(s.heads, rows, s.d, s.keys, Dense(grads_, rows, s.keys),
+              Heads(key, at), part_);
+      Store<C>(part_, rows, scale, false, query_grad, at, first);
+    }
+  }
+
+ private:
+  const Sizes& s_;
+  const Rules<A>& rules_;
+  Tensor weights_, grads_, part_;
+};
+
 }  // namespace
 
 void Attention(const KernelContext& ctx, const Tensor& query, const Tensor& key,
                const Tensor& value, const Tensor& mask, double scale,
                Tensor* out) {
   const Sizes s(query, value);
-  const DType dtype = out->dtype();
-  VisitFloat(dtype, [&](auto tag) {
+  VisitFloat(out->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
-    const Mask<A> added(mask);
+    const Rules<A> rules{Mask<A>(mask), static_cast<A>(scale)};
     ForSamples(s, [&](int64_t begin, int64_t end) {
-      const Tensor scores = Tensor::Empty({s.heads, s.block, s.keys}, dtype);
-      const Tensor mixed = Tensor::Empty({s.heads, s.block, s.e}, dtype);
-      for (int64_t b = begin; b < end; ++b) {
-        for (int64_t first = 0; first < s.queries; first += s.block) {
-          const int64_t rows = std::min(s.block, s.queries - first);
-          Product(s.heads, rows, s.keys, s.d, Heads(query, b, first),
-                  Heads(key, b, 0, true), scores);
-          ForEachScoreRow<T>(s.heads, rows, s.keys, scores, Tensor(),
-                             [&](int64_t head, int64_t i, A* row, A*) {
-                               if (s.keys == 0) return;
-                               Weigh(added, static_cast<A>(scale), b, head,
-                                     first + i, s.keys, row);
-                             });
-          Product(s.heads, rows, s.e, s.keys, Dense(scores, rows, s.keys),
-                  Heads(value, b), mixed);
-          Store<T>(mixed, rows, 1.0, false, *out, b, first);
+      if constexpr (!kIsAlwaysWide<T>) {
+        if (!ComputesWide<T>()) {
+          const Forward<T> forward(s, rules);
+          for (int64_t b = begin; b < end; ++b)
+            forward.Run(b, b, query, key, value, *out);
+          return;
         }
+      }
+      const Forward<A> forward(s, rules);
+      const Tensor own = EmptySample(*out, kDTypeOf<A>);
+      const auto wide = [](const Tensor& t, int64_t b) {
+        return FloatCopy(SampleOf(t, b), kDTypeOf<A>);
+      };
+      for (int64_t b = begin; b < end; ++b) {
+        forward.Run(b, 0, wide(query, b), wide(key, b), wide(value, b), own);
+        FloatCopyInto(own, SampleOf(*out, b));
       }
     });
   });
@@ -243,49 +352,38 @@ void AttentionGrad(const KernelContext& ctx, const Tensor& grad_out,
                    const Tensor& mask, double scale, Tensor* query_grad,
                    Tensor* key_grad, Tensor* value_grad) {
   const Sizes s(query, value);
-  const DType dtype = query_grad->dtype();
-  VisitFloat(dtype, [&](auto tag) {
+  VisitFloat(query_grad->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
-    const Mask<A> added(mask);
-    // No queries give no gradient to keys.
-    for (Tensor* t : {key_grad, value_grad})
-      if (s.queries == 0) std::fill_n(t->data<T>(), t->numel(), T(0.f));
+    const Rules<A> rules{Mask<A>(mask), static_cast<A>(scale)};
+    if (s.queries == 0) {
+      for (Tensor* t : {key_grad, value_grad})
+        std::fill_n(t->data<T>(), t->numel(), T(0.f));
+      return;
+    }
     ForSamples(s, [&](int64_t begin, int64_t end) {
-      const Tensor weights = Tensor::Empty({s.heads, s.block, s.keys}, dtype);
-      const Tensor grads = Tensor::Empty({s.heads, s.block, s.keys}, dtype);
-      const Tensor part = Tensor::Empty(
-          {s.heads, std::max(s.block, s.keys), std::max(s.d, s.e)}, dtype);
-      for (int64_t b = begin; b < end; ++b) {
-        for (int64_t first = 0; first < s.queries; first += s.block) {
-          const int64_t rows = std::min(s.block, s.queries - first);
-          const bool more = first > 0;
-          Product(s.heads, rows, s.keys, s.d, Heads(query, b, first),
-                  Heads(key, b, 0, true), weights);
-          Product(s.heads, rows, s.keys, s.e, Heads(grad_out, b, first),
-                  Heads(value, b, 0, true), grads);
-          ForEachScoreRow<T>(s.heads, rows, s.keys, weights, grads,
-                             [&](int64_t head, int64_t i, A* p, A* dp) {
-                               if (s.keys == 0) return;
-                               Weigh(added, static_cast<A>(scale), b, head,
-                                     first + i, s.keys, p);
-                               const A r = SumOver<A>(s.keys, [&](int64_t j) {
-                                 return p[j] * dp[j];
-                               });
-                               for (int64_t j = 0; j < s.keys; ++j)
-                                 dp[j] = p[j] * (dp[j] - r);
-                             });
-          Product(s.heads, s.keys, s.e, rows,
-                  Dense(weights, rows, s.keys, true), Heads(grad_out, b, first),
-                  part);
-          Store<T>(part, s.keys, 1.0, more, *value_grad, b, 0);
-          Product(s.heads, s.keys, s.d, rows, Dense(grads, rows, s.keys, true),
-                  Heads(query, b, first), part);
-          Store<T>(part, s.keys, scale, more, *key_grad, b, 0);
-          Product(s.heads, rows, s.d, s.keys, Dense(grads, rows, s.keys),
-                  Heads(key, b), part);
-          Store<T>(part, rows, scale, false, *query_grad, b, first);
+      if constexpr (!kIsAlwaysWide<T>) {
+        if (!ComputesWide<T>()) {
+          const Backward<T> backward(s, rules);
+          for (int64_t b = begin; b < end; ++b)
+            backward.Run(b, b, grad_out, query, key, value, *query_grad,
+                         *key_grad, *value_grad);
+          return;
         }
+      }
+      const Backward<A> backward(s, rules);
+      const Tensor of_query = EmptySample(*query_grad, kDTypeOf<A>),
+                   of_key = EmptySample(*key_grad, kDTypeOf<A>),
+                   of_value = EmptySample(*value_grad, kDTypeOf<A>);
+      const auto wide = [](const Tensor& t, int64_t b) {
+        return FloatCopy(SampleOf(t, b), kDTypeOf<A>);
+      };
+      for (int64_t b = begin; b < end; ++b) {
+        backward.Run(b, 0, wide(grad_out, b), wide(query, b), wide(key, b),
+                     wide(value, b), of_query, of_key, of_value);
+        FloatCopyInto(of_query, SampleOf(*query_grad, b));
+        FloatCopyInto(of_key, SampleOf(*key_grad, b));
+        FloatCopyInto(of_value, SampleOf(*value_grad, b));
       }
     });
   });

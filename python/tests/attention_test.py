@@ -132,3 +132,23 @@ def test_rows_that_do_not_fit():
     for wrong in ((offset, columns + 2), (offset, columns - 1), (offset + 1, columns)):
         with pytest.raises(IndexError):
             attend(x, x, x, *wrong)
+
+
+@pytest.mark.parametrize(
+    "queries, keys", [(40, 60), (4096, 512)]
+)  # the second in blocks of queries, whose sums are added up
+def test_results_in_16_bits_are_rounded_once(queries, keys):
+    """Scores, weights and sums are float32: what is given is the exact result to half a unit in the last place."""
+    random = np.random.RandomState(0)
+    shapes = [[1, queries, 2, 16], [1, keys, 2, 16], [1, keys, 2, 16], [1, queries, 2, 16]]
+    query, key, value, grad = (proa.to_tensor(random.randn(*s).astype("float32")).astype("float16") for s in shapes)
+    results = []
+    for dtype in ("float16", "float64"):
+        leaves = [t.astype(dtype).detach() for t in (query, key, value)]
+        for leaf in leaves:
+            leaf.stop_gradient = False
+        out = proa._C.ops.attention(*leaves, None, 0.25)
+        out.backward(grad.astype(dtype))
+        results.append([t.astype("float64").numpy() for t in (out, *(leaf.grad for leaf in leaves))])
+    for found, exact in zip(*results):
+        assert np.abs(found - exact).max() <= 1.01 * 2.0**-11 * np.abs(exact).max()

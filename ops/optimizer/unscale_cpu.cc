@@ -1,9 +1,10 @@
 // Kernels of loss scalers, compiled once per instruction set.
 #include <algorithm>
 #include <atomic>
-#include <cmath>
+#include <bit>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "ops/optimizer/elements.h"
@@ -17,24 +18,23 @@ namespace {
 template <typename T>
 constexpr bool kIsLow = sizeof(T) == 2;
 
-// Whether one is NaN or infinite. Of 16 bits those whose exponent is full, by
-// their bits: no element is converted.
+template <typename T>
+using Bits =
+    std::conditional_t<kIsLow<T>, uint16_t,
+                       std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
+
+// Whether one is NaN or infinite: its exponent is full. By the bits, which are
+// compared in vectors of any type.
 template <typename T>
 bool AnyBad(const T* x, int64_t n) {
-  if constexpr (kIsLow<T>) {
-    const uint16_t full = std::numeric_limits<T>::infinity().bits();
-    uint16_t bad = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      bad |= static_cast<uint16_t>((x[i].bits() & full) == full);
-    }
-    return bad != 0;
-  } else {
-    bool bad = false;
-    for (int64_t i = 0; i < n; ++i) {
-      bad |= !(std::abs(x[i]) <= std::numeric_limits<T>::max());
-    }
-    return bad;
+  constexpr Bits<T> kFull =
+      std::bit_cast<Bits<T>>(std::numeric_limits<T>::infinity());
+  Bits<T> bad = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto bits = std::bit_cast<Bits<T>>(x[i]);
+    bad |= static_cast<Bits<T>>((bits & kFull) == kFull);
   }
+  return bad != 0;
 }
 
 // Multiplies, and looks at what comes out. Elements of 16 bits go by runs
@@ -55,9 +55,10 @@ bool Unscale(T* x, int64_t n, double factor) {
   } else {
     const T f = static_cast<T>(factor);
     bool bad = false;
-    for (int64_t i = 0; i < n; ++i) {
-      x[i] *= f;
-      bad |= !(std::abs(x[i]) <= std::numeric_limits<T>::max());
+    for (int64_t at = 0; at < n; at += kRun) {
+      const int64_t count = std::min(kRun, n - at);
+      for (int64_t j = at; j < at + count; ++j) x[j] *= f;
+      bad |= AnyBad(x + at, count);
     }
     return bad;
   }

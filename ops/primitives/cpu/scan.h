@@ -189,13 +189,13 @@ void Store(const T* from, const Carry<T>& before, bool stream, int64_t n,
 // A line on one thread. Chunks need not be kept: what comes before is known.
 template <class Op, class T>
 void ScanLine(const T* in, T* out, int64_t n, bool stream) {
-  alignas(64) T piece[kPiece];
+  alignas(64) T piece[kTurn];
   Carry<T> before{};
   for (int64_t first = 0; first < n; first += kCut<Op> ? kChunk : n) {
     const int64_t end = kCut<Op> ? std::min(n, first + kChunk) : n;
     Carry<CarryOf<Op, T>> carry{};
-    for (int64_t i = first; i < end; i += kPiece) {
-      const int64_t count = std::min(kPiece, end - i);
+    for (int64_t i = first; i < end; i += kTurn) {
+      const int64_t count = std::min(kTurn, end - i);
       if (!before.any && !stream) {
         ScanPart<Op>(in + i, out + i, count, &carry);
         continue;

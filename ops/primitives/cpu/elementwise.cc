@@ -232,7 +232,7 @@ int DimAcross(const IterationPlan& plan, int op) {
 // Such inputs are turned tile by tile into a buffer that stays in the L2 cache.
 // A tile is a rectangle of dim 0 and the dim `across`.
 struct Tiling {
-  static constexpr int64_t kWidth = 2048, kHeight = 128;
+  static constexpr int64_t kWidth = 512, kHeight = 128;
   int across;
   bool turned[kMaxOperands];  // inputs that are read by way of the buffer
   int num_turned;
@@ -286,6 +286,20 @@ void CutTile(const Job& job, const Tiling& t, int64_t index, Job* part) {
   }
 }
 
+// The input before `op` that is turned and lies as that does, which is in x *
+// x; or 0.
+int SameInput(const Job& job, const Tiling& t, int op, char* const* from) {
+  const IterationPlan& plan = job.plan;
+  for (int same = 1; same < op; ++same) {
+    if (t.turned[same] && from[same] == from[op] &&
+        job.size[same] == job.size[op] &&
+        std::equal(plan.strides[op], plan.strides[op] + plan.rank,
+                   plan.strides[same]))
+      return same;
+  }
+  return 0;
+}
+
 void RunTiles(const Job& job, const Tiling& t, int64_t begin, int64_t end) {
   constexpr int64_t kTileBytes =
       (Tiling::kWidth + kLongRow) * Tiling::kHeight * 16;
@@ -296,8 +310,15 @@ void RunTiles(const Job& job, const Tiling& t, int64_t begin, int64_t end) {
     CutTile(job, t, index, &part);
     IterationPlan& p = part.plan;
     char* to = buffer.data<char>();
+    char* from[kMaxOperands];  // where operands lie that were turned
     for (int op = 1; op < p.num_operands; ++op) {
+      from[op] = p.data[op];
       if (!t.turned[op]) continue;
+      if (const int same = SameInput(job, t, op, from); same != 0) {
+        p.data[op] = p.data[same];
+        std::copy_n(p.strides[same], 2, p.strides[op]);
+        continue;
+      }
       // Rows a power of two apart would push each other out of the cache.
       const int64_t row =
           (p.dims[0] >= kLongRow ? p.dims[0] + kLongRow / 4 : p.dims[0]) *

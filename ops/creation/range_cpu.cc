@@ -23,6 +23,32 @@ void FillWith(Tensor* out, F f) {
   });
 }
 
+// out[i] = start + i step, modulo 2^64, as far as T has bits of it. Several
+// numbers go on side by side, since each waits for the one before it; products
+// of 64 bits are slow.
+template <typename T>
+void Progression(Tensor* out, uint64_t start, uint64_t step) {
+  using U = std::make_unsigned_t<T>;
+  constexpr int kAtOnce = 16;
+  T* to = out->data<T>();
+  parallel_for(0, out->numel(), kGrain, [&](int64_t b, int64_t e) {
+    U next[kAtOnce];
+    for (int k = 0; k < kAtOnce; ++k) {
+      next[k] = static_cast<U>(start + step * static_cast<uint64_t>(b + k));
+    }
+    const U on = static_cast<U>(step * kAtOnce);
+    int64_t i = b;
+    for (; i + kAtOnce <= e; i += kAtOnce) {
+#pragma GCC unroll 16
+      for (int k = 0; k < kAtOnce; ++k) {
+        to[i + k] = static_cast<T>(next[k]);
+        next[k] = static_cast<U>(next[k] + on);
+      }
+    }
+    for (int k = 0; i + k < e; ++k) to[i + k] = static_cast<T>(next[k]);
+  });
+}
+
 // A double as T without undefined behaviour: values that T does not hold
 // saturate.
 template <typename T>
@@ -88,20 +114,19 @@ void Arange(const KernelContext&, const Scalar& start,
             std::optional<DType>, std::optional<Place>, Tensor* out) {
   const Scalar from = end.has_value() ? start : Scalar(int64_t{0});
   VisitReal(out->dtype(), [&]<typename T>(TypeTag<T>) {
-    const bool integers = !from.is_float() && !step.is_float();
-    if (std::is_integral_v<T> && integers) {
-      // Unsigned, since the product may pass the ends of int64 before the sum.
-      const uint64_t a = static_cast<uint64_t>(from.to<int64_t>());
-      const uint64_t s = static_cast<uint64_t>(step.to<int64_t>());
-      FillWith<T>(out, [=](int64_t i) {
-        return static_cast<int64_t>(a + s * static_cast<uint64_t>(i));
-      });
-    } else {
-      const double a = from.to<double>(), s = step.to<double>();
-      FillWith<T>(out, [=](int64_t i) {
-        return Representable<T>(a + s * static_cast<double>(i));
-      });
+    if constexpr (std::is_integral_v<T>) {
+      if (!from.is_float() && !step.is_float()) {
+        // Unsigned, since the product may pass the ends of int64 before the
+        // sum.
+        Progression<T>(out, static_cast<uint64_t>(from.to<int64_t>()),
+                       static_cast<uint64_t>(step.to<int64_t>()));
+        return;
+      }
     }
+    const double a = from.to<double>(), s = step.to<double>();
+    FillWith<T>(out, [=](int64_t i) {
+      return Representable<T>(a + s * static_cast<double>(i));
+    });
   });
 }
 

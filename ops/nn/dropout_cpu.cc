@@ -16,8 +16,9 @@
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
 
-// Elements that are worked on together, in the L1 cache.
-constexpr int64_t kTogether = 1024;
+// Elements that are worked on together. Few: stores past the caches take their
+// time, in which the words of the next elements can be computed.
+constexpr int64_t kTogether = 128;
 
 // What a kept element is multiplied with.
 double Scale(double p, bool training, std::string_view mode) {
@@ -79,7 +80,7 @@ void Dropout(const KernelContext& ctx, const Tensor& x, double p, bool training,
     const PhiloxStream stream = ctx.generator().Reserve(n);
     const uint64_t least = LeastKept(p);
     const bool stream_out = from != to && PaysToStream(9 * n);
-    parallel_for(0, (n + kTogether - 1) / kTogether, 16,
+    parallel_for(0, (n + kTogether - 1) / kTogether, 128,
                  [&](int64_t begin, int64_t end) {
                    alignas(64) uint32_t words[kTogether];
                    alignas(64) uint8_t kept[kTogether];

@@ -25,4 +25,11 @@ DType complex_of(const char* op, const Tensor& real, const Tensor& imag) {
   return ComplexType(promote(op, real, imag));
 }
 
+DType promote_limited(const char*, const Tensor& x,
+                      const std::optional<Scalar>& min,
+                      const std::optional<Scalar>& max) {
+  const bool fraction = (min && min->is_float()) || (max && max->is_float());
+  return fraction && IsInteger(x.dtype()) ? DType::kFloat32 : x.dtype();
+}
+
 }  // namespace proa::inline v0::ops::infer

@@ -2,7 +2,10 @@
 #ifndef PROA_OPS_ELEMENTWISE_ELEMENTWISE_INFER_H_
 #define PROA_OPS_ELEMENTWISE_ELEMENTWISE_INFER_H_
 
+#include <optional>
+
 #include "tensor/dtype.h"
+#include "tensor/scalar.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
 
@@ -15,6 +18,12 @@ Shape gradient_of(const char* op, const Tensor& grad_out, const Tensor& of);
 
 // The complex type whose parts have the common type of the arguments.
 DType complex_of(const char* op, const Tensor& real, const Tensor& imag);
+
+// Of x between two numbers: float32 for integers beside a fraction (or a
+// floating-point number that could have one).
+DType promote_limited(const char* op, const Tensor& x,
+                      const std::optional<Scalar>& min,
+                      const std::optional<Scalar>& max);
 
 }  // namespace proa::inline v0::ops::infer
 

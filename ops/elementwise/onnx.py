@@ -305,6 +305,7 @@ def onnx_scale(x, scale, bias, bias_after_scale):
 
 
 def onnx_clip(x, min, max):
+    x = to_result(x)
     if not _is_float(x):
         low, high = lowest(x.dtype), highest(x.dtype)
         min, max = (None if v is None else int(sorted((low, v, high))[1]) for v in (min, max))

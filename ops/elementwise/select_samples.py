@@ -26,6 +26,8 @@ def reference_clip(x, min=None, max=None):
         low = -np.inf if min is None else min
         high = np.inf if max is None else max
         return np.minimum(np.maximum(x, low), high)
+    if isinstance(min, float) or isinstance(max, float):
+        return reference_clip(x.astype(np.float32), min, max)
     info = np.iinfo(x.dtype)
     low = info.min if min is None else np.clip(int(min), info.min, info.max)
     high = info.max if max is None else np.clip(int(max), info.min, info.max)

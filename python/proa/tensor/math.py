@@ -13,6 +13,7 @@ from proa.tensor.method import method as _method
 
 __all__ = [
     "add_n",
+    "clip_",
     "conj",
     "deg2rad",
     "diff",
@@ -88,6 +89,32 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     from proa.nn.layer.activation import function_of
 
     return function_of("scale", "act", act)(out)
+
+
+def _whole(limit):
+    """A limit of integers that stay what they are: without its fraction."""
+    if isinstance(limit, float):
+        limit = _C.ops.full([], limit, _C.float64)
+    fraction = isinstance(limit, _C.Tensor) and limit.is_floating_point()
+    return _C.ops.cast(limit, _C.int64) if fraction else limit
+
+
+@_method
+def clip_(x, min=None, max=None, name=None):
+    """x between min and max, in place. Integers stay what they are: limits lose their fraction.
+
+    Args:
+        x (Tensor): is changed, and returned.
+        min, max (float|int|Tensor, optional): None does not limit.
+
+    Examples:
+        >>> proa.clip_(proa.to_tensor([1, 2, 3]), 0.5, 2.5).tolist()
+        [1, 2, 2]
+    """
+    x = _C.tensor_argument(x, "clip_", "x")
+    if x.is_integer():
+        min, max = _whole(min), _whole(max)
+    return _C.ops.clip_(x, min, max)
 
 
 @_method

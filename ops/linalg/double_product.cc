@@ -117,8 +117,8 @@ void PackRows(const double* a, int64_t a_row, int64_t a_column, int64_t rows,
               int64_t k, double* to) {
   int64_t i = 0;
   if (a_row == 1) {
-    // Some groups at a time: of each line of the cache that is read all.
-    constexpr int64_t kGroups = 4;
+    // A block's groups at a time, so that memory is read in runs.
+    constexpr int64_t kGroups = kBlockRows / kRows;
     for (; i + kRows <= rows; i += kGroups * kRows) {
       const int64_t groups = std::min(kGroups, (rows - i) / kRows);
       for (int64_t q = 0; q < k; ++q)
@@ -232,8 +232,13 @@ class Room {
  public:
   explicit Room(int64_t size) {
     if (size <= kSmall) return;
-    memory_.reset(new double[size]);
-    data_ = memory_.get();
+    // Vectors that lie across two lines of the cache take twice as long.
+    constexpr size_t kLine = 64;
+    size_t room = size * sizeof(double) + kLine;
+    memory_.reset(new double[room / sizeof(double)]);
+    void* begin = memory_.get();
+    data_ = static_cast<double*>(
+        std::align(kLine, size * sizeof(double), begin, room));
   }
   double* data() { return data_; }
 

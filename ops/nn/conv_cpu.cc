@@ -64,11 +64,13 @@ bool TakesAnyOrder(const ConvGeometry& g, DType dtype) {
          SuitsConvProducts(g);
 }
 
-// An input as [N, H, W, C], a copy only where it must be one.
+// An input as [N, H, W, C], a copy only where it must be one, or where images
+// are so small that products of each of them would read the weight too often.
 Tensor ImagesFor(const ConvGeometry& g, const Tensor& x,
                  std::string_view data_format) {
+  constexpr int64_t kFewPixels = 128;
   if (!HasChannelsFirst(data_format) || !TakesAnyOrder(g, x.dtype()) ||
-      !x.is_contiguous())
+      !x.is_contiguous() || (g.batch > 1 && g.in_pixels() < kFewPixels))
     return ChannelsLastInput(x, data_format);
   const int last = x.rank() - 1;
   Shape shape = x.shape();

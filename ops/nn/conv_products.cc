@@ -150,32 +150,60 @@ void CopyTaps(const double* from, int64_t step, int64_t taps, int64_t channels,
   }
 }
 
-// x of the group whose first channel is x[0], as rows of a part.
+// How many groups are worked on together: finding a line takes longer than
+// copying a few channels of it. One if its rows are cut into parts.
+int64_t GroupsTogether(const ConvGeometry& g, const Parts& parts) {
+  constexpr int64_t kChannels = 64;
+  if (parts.size() > 1) return 1;
+  return std::clamp<int64_t>(kChannels / g.in_channels_per_group(), 1,
+                             g.groups);
+}
+
+// x of some groups, of which the first one's first channel is x[0], as rows of
+// a part: all rows of a group, then those of the next one.
 void Gather(const ConvGeometry& g, const Parts::Part& part, Range outputs,
-            const double* x, double* rows) {
+            int64_t groups, const double* x, double* rows) {
   const int64_t taps = g.window.kernel[2], channels = part.channels.size();
   const int64_t step = g.window.dilation[2] * g.in_channels;
+  const int64_t group_rows = outputs.size() * part.columns;
   ForEachLine(g, part, outputs, [&](int64_t row, Taps t, int64_t input) {
-    double* const to = rows + row;
-    if (t.begin > 0) std::fill_n(to, t.begin * channels, 0.);
-    if (t.begin < t.end)
-      CopyTaps(x + (input + part.channels.begin + t.begin * step), step,
-               t.end - t.begin, channels, to + t.begin * channels);
-    if (t.end < taps)
-      std::fill_n(to + t.end * channels, (taps - t.end) * channels, 0.);
+    const double* from = x + (input + part.channels.begin + t.begin * step);
+    double* to = rows + row;
+    for (int64_t k = 0; k < groups; ++k) {
+      if (t.begin > 0) std::fill_n(to, t.begin * channels, 0.);
+      if (t.begin < t.end)
+        CopyTaps(from, step, t.end - t.begin, channels,
+                 to + t.begin * channels);
+      if (t.end < taps)
+        std::fill_n(to + t.end * channels, (taps - t.end) * channels, 0.);
+      from += g.in_channels_per_group();
+      to += group_rows;
+    }
   });
+}
+
+// to += from; of a few channels without a loop of unknown length.
+void AddTo(const double* from, int64_t channels, double* to) {
+  int64_t c = 0;
+  for (; c + 4 <= channels; c += 4)
+    for (int i = 0; i < 4; ++i) to[c + i] += from[c + i];
+  for (; c < channels; ++c) to[c] += from[c];
 }
 
 // The adjoint: adds the rows to x.
 void Scatter(const ConvGeometry& g, const Parts::Part& part, Range outputs,
-             const double* rows, double* x) {
+             int64_t groups, const double* rows, double* x) {
   const int64_t channels = part.channels.size();
   const int64_t step = g.window.dilation[2] * g.in_channels;
+  const int64_t group_rows = outputs.size() * part.columns;
   ForEachLine(g, part, outputs, [&](int64_t row, Taps t, int64_t input) {
-    const int64_t to = input + part.channels.begin;
-    for (int64_t q = t.begin; q < t.end; ++q)
-      for (int64_t c = 0; c < channels; ++c)
-        x[to + q * step + c] += rows[row + q * channels + c];
+    for (int64_t k = 0; k < groups; ++k) {
+      double* const to =
+          x + (input + part.channels.begin + k * g.in_channels_per_group());
+      const double* const from = rows + (row + k * group_rows);
+      for (int64_t q = t.begin; q < t.end; ++q)
+        AddTo(from + q * channels, channels, to + q * step);
+    }
   });
 }
 
@@ -370,38 +398,45 @@ void ConvProducts(const ConvGeometry& geometry, const double* x,
   if (IsDepthwise(g)) return DepthwiseConv(g, x, weight, bias, y);
   const Parts parts(g, 512);
   const Buffer turned = WeightByParts(g, parts, weight);
-  const int64_t tile = TileOf(parts.most_columns(), 128);
+  const int64_t together = GroupsTogether(g, parts);
+  const int64_t bunches = CountParts(g.groups, together);
+  const int64_t tile = TileOf(parts.most_columns() * together, 128);
   const int64_t tiles = CountParts(Outputs(g), tile);
   const DoubleProductFunction run = FindDoubleProduct();
-  parallel_for(0, tiles * g.groups, Grain(tile * cg * g.taps() * og),
-               [&](int64_t begin, int64_t end) {
-                 const Buffer rows(tile * parts.most_columns());
-                 for (int64_t k = begin; k < end; ++k) {
-                   const int64_t group = k % g.groups;
-                   const Range outputs = PartOf(Outputs(g), tile, k / g.groups);
-                   DoubleProduct p;
-                   p.m = outputs.size();
-                   p.n = og;
-                   p.b = turned.data() + group * og * cg * g.taps();
-                   p.b_row = og;
-                   p.b_column = 1;
-                   p.bias = bias == nullptr ? nullptr : bias + group * og;
-                   p.c = y + outputs.begin * g.out_channels + group * og;
-                   p.c_row = g.out_channels;
-                   for (int64_t i = 0; i < parts.size(); ++i) {
-                     const Parts::Part part = parts[i];
-                     Gather(g, part, outputs, x + group * cg, rows.data());
-                     p.k = part.columns;
-                     p.a = rows.data();
-                     p.a_row = part.columns;
-                     p.a_column = 1;
-                     run(p);
-                     p.b += part.columns * og;
-                     p.bias = nullptr;
-                     p.accumulate = true;
-                   }
-                 }
-               });
+  parallel_for(
+      0, tiles * bunches, Grain(tile * cg * g.taps() * og * together),
+      [&](int64_t begin, int64_t end) {
+        const Buffer rows(tile * parts.most_columns() * together);
+        for (int64_t k = begin; k < end; ++k) {
+          const Range groups = PartOf(g.groups, together, k % bunches);
+          const Range outputs = PartOf(Outputs(g), tile, k / bunches);
+          int64_t before = 0;  // columns of the parts before
+          for (int64_t i = 0; i < parts.size(); ++i) {
+            const Parts::Part part = parts[i];
+            Gather(g, part, outputs, groups.size(), x + groups.begin * cg,
+                   rows.data());
+            for (int64_t group = groups.begin; group < groups.end; ++group) {
+              DoubleProduct p;
+              p.m = outputs.size();
+              p.n = og;
+              p.k = part.columns;
+              p.a = rows.data() +
+                    (group - groups.begin) * outputs.size() * part.columns;
+              p.a_row = part.columns;
+              p.a_column = 1;
+              p.b = turned.data() + (group * cg * g.taps() + before) * og;
+              p.b_row = og;
+              p.b_column = 1;
+              p.bias = bias == nullptr || i > 0 ? nullptr : bias + group * og;
+              p.c = y + outputs.begin * g.out_channels + group * og;
+              p.c_row = g.out_channels;
+              p.accumulate = i > 0;
+              run(p);
+            }
+            before += part.columns;
+          }
+        }
+      });
 }
 
 void ConvInputGradProducts(const ConvGeometry& geometry, double* x,
@@ -415,49 +450,57 @@ void ConvInputGradProducts(const ConvGeometry& geometry, double* x,
   if (IsDepthwise(g)) return DepthwiseInputGrad(g, x, weight, y);
   const Parts parts(g, 512);
   const Buffer turned = WeightByParts(g, parts, weight);
-  const int64_t tile = TileOf(parts.most_columns(), 128);
+  const int64_t together = GroupsTogether(g, parts);
+  const int64_t bunches = CountParts(g.groups, together);
+  const int64_t tile = TileOf(parts.most_columns() * together, 128);
   const int64_t tiles = CountParts(g.out_pixels(), tile);
   const DoubleProductFunction run = FindDoubleProduct();
   // Rows of several outputs are added to one input, so the channels of an image
   // belong to one thread.
-  const int64_t units = g.groups * parts.channel_parts();
+  const int64_t units = bunches * parts.channel_parts();
   parallel_for(
-      0, g.batch * units, Grain(g.out_pixels() * og * parts.most_columns()),
+      0, g.batch * units,
+      Grain(g.out_pixels() * og * parts.most_columns() * together),
       [&](int64_t begin, int64_t end) {
-        const Buffer rows(tile * parts.most_columns());
+        const Buffer rows(tile * parts.most_columns() * together);
         for (int64_t k = begin; k < end; ++k) {
-          const int64_t image = k / units,
-                        group = k % units / parts.channel_parts();
+          const int64_t image = k / units;
+          const Range groups =
+              PartOf(g.groups, together, k % units / parts.channel_parts());
           const int64_t first = k % parts.channel_parts() * parts.line_parts();
           const Range channels = parts[first].channels;
-          double* const to = x + group * cg;
+          double* const to = x + groups.begin * cg;
           for (int64_t p = 0; p < g.in_pixels(); ++p)
             std::fill_n(to + (image * g.in_pixels() + p) * g.in_channels +
                             channels.begin,
-                        channels.size(), 0.);
-          DoubleProduct p;
-          p.b = turned.data() + group * og * cg * g.taps();
-          for (int64_t i = 0; i < first; ++i) p.b += parts[i].columns * og;
+                        channels.size() + (groups.size() - 1) * cg, 0.);
+          int64_t before = 0;  // columns of the parts before
+          for (int64_t i = 0; i < first; ++i) before += parts[i].columns;
           for (int64_t i = first; i < first + parts.line_parts(); ++i) {
             const Parts::Part part = parts[i];
-            p.n = part.columns;
-            p.k = og;
-            p.b_row = 1;
-            p.b_column = og;
-            p.a_row = g.out_channels;
-            p.a_column = 1;
-            p.c = rows.data();
-            p.c_row = part.columns;
             for (int64_t t = 0; t < tiles; ++t) {
               Range outputs = PartOf(g.out_pixels(), tile, t);
               outputs.begin += image * g.out_pixels();
               outputs.end += image * g.out_pixels();
-              p.m = outputs.size();
-              p.a = y + outputs.begin * g.out_channels + group * og;
-              run(p);
-              Scatter(g, part, outputs, rows.data(), to);
+              for (int64_t group = groups.begin; group < groups.end; ++group) {
+                DoubleProduct p;
+                p.m = outputs.size();
+                p.n = part.columns;
+                p.k = og;
+                p.a = y + outputs.begin * g.out_channels + group * og;
+                p.a_row = g.out_channels;
+                p.a_column = 1;
+                p.b = turned.data() + (group * cg * g.taps() + before) * og;
+                p.b_row = 1;
+                p.b_column = og;
+                p.c = rows.data() +
+                      (group - groups.begin) * outputs.size() * part.columns;
+                p.c_row = part.columns;
+                run(p);
+              }
+              Scatter(g, part, outputs, groups.size(), rows.data(), to);
             }
-            p.b += part.columns * og;
+            before += part.columns;
           }
         }
       });
@@ -473,39 +516,50 @@ void ConvWeightGradProducts(const ConvGeometry& geometry, const double* x,
   const int64_t cg = g.in_channels_per_group(), og = g.out_channels_per_group();
   if (IsDepthwise(g)) return DepthwiseWeightGrad(g, x, weight, y);
   const Parts parts(g, 96);
-  const int64_t tile = TileOf(parts.most_columns(), 256);
+  const int64_t together = GroupsTogether(g, parts);
+  const int64_t bunches = CountParts(g.groups, together);
+  const int64_t tile = TileOf(parts.most_columns() * together, 256);
   const int64_t tiles = CountParts(Outputs(g), tile);
   const DoubleProductFunction run = FindDoubleProduct();
-  parallel_for(0, g.groups * parts.size(), 1, [&](int64_t begin, int64_t end) {
-    const Buffer rows(tile * parts.most_columns());
-    const Buffer sums(og * parts.most_columns());
+  parallel_for(0, bunches * parts.size(), 1, [&](int64_t begin, int64_t end) {
+    const Buffer rows(tile * parts.most_columns() * together);
+    const Buffer sums(og * parts.most_columns() * together);
     for (int64_t k = begin; k < end; ++k) {
-      const int64_t group = k / parts.size();
+      const Range groups = PartOf(g.groups, together, k / parts.size());
       const Parts::Part part = parts[k % parts.size()];
-      DoubleProduct p;
-      p.m = og;
-      p.n = part.columns;
-      p.a_row = 1;
-      p.a_column = g.out_channels;
-      p.b = rows.data();
-      p.b_row = part.columns;
-      p.b_column = 1;
-      p.c = sums.data();
-      p.c_row = part.columns;
+      const auto sums_of = [&](int64_t group) {
+        return sums.data() + (group - groups.begin) * og * part.columns;
+      };
       for (int64_t t = 0; t < tiles; ++t) {
         const Range outputs = PartOf(Outputs(g), tile, t);
-        Gather(g, part, outputs, x + group * cg, rows.data());
-        p.k = outputs.size();
-        p.a = y + outputs.begin * g.out_channels + group * og;
-        run(p);
-        p.accumulate = true;
+        Gather(g, part, outputs, groups.size(), x + groups.begin * cg,
+               rows.data());
+        for (int64_t group = groups.begin; group < groups.end; ++group) {
+          DoubleProduct p;
+          p.m = og;
+          p.n = part.columns;
+          p.k = outputs.size();
+          p.a = y + outputs.begin * g.out_channels + group * og;
+          p.a_row = 1;
+          p.a_column = g.out_channels;
+          p.b = rows.data() +
+                (group - groups.begin) * outputs.size() * part.columns;
+          p.b_row = part.columns;
+          p.b_column = 1;
+          p.c = sums_of(group);
+          p.c_row = part.columns;
+          p.accumulate = t > 0;
+          run(p);
+        }
       }
-      double* const to = weight + group * og * cg * g.taps();
-      ForEachColumn(g, part, [&](int64_t tap, int64_t c, int64_t column) {
-        for (int64_t o = 0; o < og; ++o)
-          to[(o * cg + c) * g.taps() + tap] =
-              sums.data()[o * part.columns + column];
-      });
+      for (int64_t group = groups.begin; group < groups.end; ++group) {
+        double* const to = weight + group * og * cg * g.taps();
+        ForEachColumn(g, part, [&](int64_t tap, int64_t c, int64_t column) {
+          for (int64_t o = 0; o < og; ++o)
+            to[(o * cg + c) * g.taps() + tap] =
+                sums_of(group)[o * part.columns + column];
+        });
+      }
     }
   });
 }

@@ -25,29 +25,31 @@ def multi_dot(x, name=None):
     tensors = _tensor_list(x, "multi_dot", "x")
     if len(tensors) < 2:
         raise _C.located(ValueError(f"multi_dot: at least two tensors are needed, not {len(tensors)}"))
-    first, last = len(tensors[0].shape) == 1, len(tensors[-1].shape) == 1
+    first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
     if first:
         tensors[0] = _C.ops.unsqueeze(tensors[0], 0)
     if last:
         tensors[-1] = _C.ops.unsqueeze(tensors[-1], 1)
+    shapes = [m.shape for m in tensors]
     for i, m in enumerate(tensors):
-        if len(m.shape) != 2:
+        if len(shapes[i]) != 2:
             raise _C.located(
                 ValueError(f"multi_dot: tensor {i} must be a matrix; it is {list(m.shape)} {m.dtype.name}")
             )
-    sizes = [tensors[0].shape[0], *(m.shape[1] for m in tensors)]
+    sizes = [shapes[0][0], *(shape[1] for shape in shapes)]
     order = _best_order([n if isinstance(n, int) else _TYPICAL for n in sizes])
 
-    def product(i, j):
-        if i == j:
-            return tensors[i]
-        k = order[i, j]
-        return _C.ops.matmul(product(i, k), product(k + 1, j))
-
-    out = product(0, len(tensors) - 1)
+    out = _product(tensors, order, 0, len(tensors) - 1)
     if first:
         out = _C.ops.squeeze(out, 0)
     return _C.ops.squeeze(out, -1) if last else out
+
+
+def _product(tensors, order, i, j):
+    if i == j:
+        return tensors[i]
+    k = order[i, j]
+    return _C.ops.matmul(_product(tensors, order, i, k), _product(tensors, order, k + 1, j))
 
 
 # More matrices than this are taken in halves: the best order of n of them takes n^3 steps to find.
@@ -60,6 +62,10 @@ def _best_order(sizes):
     A long range is split where its inner size is least among those of its middle half; what is left of it is split best.
     """
     n = len(sizes) - 1
+    if n <= 3:  # the usual case, which is to cost no more than the products of small matrices
+        a, b, c, d = sizes if n == 3 else (*sizes, 0)
+        last = n == 3 and a * b * c + a * c * d < b * c * d + a * b * d
+        return {(0, 1): 0, (1, 2): 1, (0, n - 1): int(last)}
     if n > _MOST_ORDERED:
         quarter = n // 4
         k = min(range(quarter, n - quarter), key=lambda k: sizes[k + 1])

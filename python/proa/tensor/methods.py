@@ -208,6 +208,45 @@ def scale_(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
 
 
 @method
+def view(x, shape_or_dtype, name=None):
+    """The same elements under another shape; never a copy.
+
+    Args:
+        shape_or_dtype (list[int]|tuple[int]): the shape; a size of -1 is what is left. (Other dtypes are not supported.)
+        name (str, optional): not used.
+
+    Raises:
+        ValueError: x does not lie so in memory that this is possible; `reshape` copies then.
+        TypeError: a dtype.
+
+    Examples:
+        >>> x = proa.zeros([2, 3])
+        >>> x.view([3, 2])[0] = 1.0
+        >>> x.tolist()
+        [[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    if isinstance(shape_or_dtype, (str, _C.DType)):
+        raise _C.located(TypeError("view: only shapes are supported, not a dtype; `cast` converts elements to one"))
+    out = _C.ops.reshape(x, shape_or_dtype)
+    if _C.take_elements(x) and x.size > 0 and not out._is_shared_buffer_with(x):
+        what = f"x is {list(x.shape)} with strides {list(x.strides)}"
+        raise _C.located(ValueError(f"view: {list(out.shape)} is no view of how the elements lie; {what}. Use reshape"))
+    return out
+
+
+@method
+def view_as(x, other, name=None):
+    """view with the shape of another tensor.
+
+    Examples:
+        >>> proa.arange(6).view_as(proa.zeros([3, 2])).shape
+        [3, 2]
+    """
+    other = _C.tensor_argument(other, "view_as", "other")
+    return view(x, other.shape)
+
+
+@method
 def exponential_(x, lam=1.0, name=None):
     """Writes numbers of the exponential distribution of rate lam into the elements."""
     _C.tensor_argument(x, "exponential_", "x")

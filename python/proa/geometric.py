@@ -4,7 +4,7 @@ An edge leads from a node of `src_index` to the one of `dst_index` at its place.
 """
 
 from proa import _C
-from proa.framework.attributes import is_late, number, word
+from proa.framework.attributes import an_int, is_late, number, word
 from proa.incubate.graph import (
     graph_reindex,
     graph_sample_neighbors,
@@ -23,6 +23,10 @@ __all__ = [
 ]  # fmt: skip
 
 _MESSAGES = {"add": _C.ops.add, "sub": _C.ops.subtract, "mul": _C.ops.multiply, "div": _C.ops.divide}
+
+
+def _tensors(op, **given):
+    return [_C.tensor_argument(value, op, name) for name, value in given.items()]
 
 
 def _message(x, y, message_op):
@@ -79,9 +83,9 @@ def send_ue_recv(x, y, src_index, dst_index, message_op="add", reduce_op="sum", 
     """
     word("send_ue_recv", "message_op", message_op, tuple(_MESSAGES))
     word("send_ue_recv", "reduce_op", reduce_op, ("sum", "mean", "max", "min"))
-    x, y = _C.tensor_argument(x, "send_ue_recv", "x"), _C.tensor_argument(y, "send_ue_recv", "y")
+    x, y, src_index, dst_index = _tensors("send_ue_recv", x=x, y=y, src_index=src_index, dst_index=dst_index)
     out_size = number(out_size)
-    if out_size is None or (not is_late(out_size) and out_size <= 0):
+    if out_size is None or (not is_late(out_size) and an_int("send_ue_recv", "out_size", out_size) <= 0):
         out_size = x.shape[0]
     messages = _message(_C.ops.gather(x, src_index), y, message_op)
     return graph_send_recv(messages, arange(messages.shape[0]), dst_index, reduce_op, out_size)
@@ -106,7 +110,7 @@ def send_uv(x, y, src_index, dst_index, message_op="add", name=None):
         [[30.0, 42.0], [31.0, 44.0]]
     """
     word("send_uv", "message_op", message_op, tuple(_MESSAGES))
-    x, y = _C.tensor_argument(x, "send_uv", "x"), _C.tensor_argument(y, "send_uv", "y")
+    x, y, src_index, dst_index = _tensors("send_uv", x=x, y=y, src_index=src_index, dst_index=dst_index)
     return _message(_C.ops.gather(x, src_index), _C.ops.gather(y, dst_index), message_op)
 
 

@@ -1,7 +1,7 @@
 """Methods of Tensor that are no functions of the package."""
 
 from proa import _C
-from proa.framework.attributes import known_int
+from proa.framework.attributes import ints, known_int
 from proa.tensor import manipulation, math, search
 from proa.tensor.attribute import tensor_or_number
 from proa.tensor.method import method
@@ -227,7 +227,7 @@ def view(x, shape_or_dtype, name=None):
     """
     if isinstance(shape_or_dtype, (str, _C.DType)):
         raise _C.located(TypeError("view: only shapes are supported, not a dtype; `cast` converts elements to one"))
-    out = _C.ops.reshape(x, shape_or_dtype)
+    out = _C.ops.reshape(x, ints("view", "shape_or_dtype", shape_or_dtype))
     if _C.take_elements(x) and x.size > 0 and not out._is_shared_buffer_with(x):
         what = f"x is {list(x.shape)} with strides {list(x.strides)}"
         raise _C.located(ValueError(f"view: {list(out.shape)} is no view of how the elements lie; {what}. Use reshape"))

@@ -575,3 +575,18 @@ def test_the_program_of_a_spec_needs_no_call():
     assert function.concrete_program is function.concrete_program  # whose inputs are those of its program
     with pytest.raises(RuntimeError, match="nothing is recorded yet"):
         paddle.jit.to_static(lambda x: x * 2).main_program  # noqa: B018
+
+
+def test_concrete_programs_by_specs():
+    """The names of specs belong to what a recording is for."""
+    spec = paddle.static.InputSpec
+    function = paddle.jit.to_static(lambda x, scale=1.0: x * scale)
+    first, call = function.get_concrete_program(spec([None, 3], "float32", "a"))
+    assert first.input_names == ["a"] and len(function.program_cache) == 1
+    assert function.get_concrete_program(spec([None, 3], "float32", "a"))[0] is first
+    assert function.get_concrete_program(spec([None, 3], "float32", "b"))[0] is not first
+    assert function.get_concrete_program(spec([None, 3], "float32", "a"), scale=2.0)[0] is not first
+    assert len(function.program_cache) == 3
+    by_example, call = function.get_concrete_program(np.ones((2, 3), "float32"), 2.0)
+    np.testing.assert_array_equal(call.call([paddle.ones([2, 3])])[0].numpy(), np.full((2, 3), 2.0))
+    assert function.program_cache.last()[1][0] is by_example

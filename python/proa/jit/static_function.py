@@ -58,6 +58,10 @@ def _array_as_tensor(value):
     return (structure.TENSOR, _C.to_tensor(value)) if structure.is_array(value) else None
 
 
+def _spec_or_array(value):
+    return (structure.TENSOR, value) if isinstance(value, InputSpec) else _array_as_tensor(value)
+
+
 class _Recording:
     """A Trace with what it holds for; `module` is None for a function that runs as it is written."""
 
@@ -113,7 +117,7 @@ class StaticFunction:
         self._recordings = []
         self._histories = {}  # by (tree, kinds): the sizes seen
         self._last = None
-        self._of_specs = None
+        self._of_specs = {}  # by the specs: what get_concrete_program recorded
         self._dropped = 0
 
     def __get__(self, instance, owner=None):
@@ -318,9 +322,24 @@ class StaticFunction:
             return None
         return self._last.trace.specs
 
-    def get_concrete_program(self, *specs):
-        """The Trace for these specs (or those of the decorator)."""
-        return Trace(self._function, list(specs) or self._input_spec or [], self._layer)
+    def get_concrete_program(self, *specs, **keywords):
+        """(what was recorded for these specs, or those of the decorator; what calls it).
+
+        It is kept: equal specs, their names among them, give the same one again, and `program_cache` counts it. Arguments
+        that are no specs belong to it as they are; tensors and arrays stand for their sizes and dtypes.
+        """
+        if keywords:
+            specs, keywords = self._bound(specs, keywords)
+        leaves = []
+        tree = structure.flatten((list(specs) or self._input_spec or [], keywords), leaves, _spec_or_array)
+        wanted = [v if isinstance(v, InputSpec) else InputSpec(v.shape, v.dtype) for v in leaves]
+        key = tree, tuple(wanted)
+        with self._lock:
+            if key not in self._of_specs:
+                specs, keywords = structure.unflatten(tree, iter(wanted))
+                self._of_specs[key] = Trace(self._function, specs, self._layer, keywords)
+        trace = self._of_specs[key]
+        return trace, trace.module()
 
     def recorded_for(self, args, kwargs):
         """A new Trace for these arguments; tensors and arrays stand for their sizes and dtypes."""
@@ -337,9 +356,7 @@ class StaticFunction:
         """The recording that was used last; without a call, one for the specs of the decorator."""
         if self._last is not None and self._last.trace is not None:
             return self._last.trace
-        if self._of_specs is None:  # one, so that its inputs are those of its program
-            self._of_specs = self.get_concrete_program()
-        return self._of_specs
+        return self.get_concrete_program()[0]
 
     @property
     def program_cache(self):

@@ -1,8 +1,8 @@
-"""What 1.8 kept beside its namespace: mixed precision. Passes over programs for quantization (slim) are not in this version."""
+"""What 1.8 kept beside its namespace: layers, readers, mixed precision. Passes over programs for quantization (slim) are not in this version."""
 
 from proa.framework.names import lazy as _lazy
 
-_MODULES = ("mixed_precision",)
+_MODULES = ("layers", "mixed_precision", "reader")
 
 __all__ = list(_MODULES)
 

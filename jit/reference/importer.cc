@@ -121,7 +121,7 @@ void Importer::Op(const OpDesc& op, Scope& scope) {
 
 void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
   // The ops of gradients read what this one made.
-  const bool followed = whole_ && !differentiated_.empty() && depth_ == 1;
+  const bool followed = IsFollowed();
   call_ = followed ? std::make_shared<Call>(Call{op.type, {}, {}}) : nullptr;
   const InterpreterScope mode = followed
                                     ? InterpreterScope::Allow(kDifferentiate)
@@ -217,12 +217,8 @@ void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
     } else if (!results[i].is_none()) {
       Set((*out)[0], AsTensor(results[i], Tensor()), scope);
     }
-    if (call == nullptr) continue;
-    for (const std::string& name : *out) {
-      const auto at = scope.values.find(name);
-      if (at == scope.values.end()) continue;
-      call->results[name] = at->second;
-      calls_[name] = call;
+    if (call != nullptr) {
+      NoteResults(op, rule.outputs[i].name.c_str(), call, scope);
     }
   }
 }

@@ -126,13 +126,26 @@ class Importer {
   void Gradient(const OpDesc& op, Scope& scope);
   Tensor Argument(const std::string& slot, size_t i, const std::string& name,
                   Scope& scope);
+  // Whether ops of gradients may read what the ops of now make.
+  bool IsFollowed() const {
+    return whole_ && !differentiated_.empty() && depth_ == 1;
+  }
+  // What a block sees: `values`, with handles of the call of now for what a
+  // slot of its op names.
+  std::map<std::string, Tensor> Seen(const OpDesc& op, const char* slot,
+                                     Scope& scope);
+  // Notes that the call of now made what variables of a slot hold.
+  void NoteResults(const OpDesc& op, const char* slot,
+                   const std::shared_ptr<Call>& call, Scope& scope);
   bool IsTrained(const VarDesc& v) const;
 
   void Feed(const OpDesc& op, Scope& scope);
   void Fetch(const OpDesc& op, Scope& scope);
   void Loop(const OpDesc& op, Scope& scope);
   void Conditional(const OpDesc& op, Scope& scope);
+  void ConditionalWithGradients(const OpDesc& op, Scope& scope);
   void Select(const OpDesc& op, Scope& scope);
+  void SelectGradient(const OpDesc& op, Scope& scope);
   void Nothing(const OpDesc&, Scope&) {}
 
   const BlockDesc& BlockAt(int index) const {
@@ -170,7 +183,8 @@ class Importer {
   bool whole_ = false;
   const Autograd* autograd_ = nullptr;
   std::set<std::string> differentiated_;  // what some op gives the gradient of
-  std::map<std::string, std::shared_ptr<Call>> calls_;  // by their results
+  // By the names of their results: the last one comes last.
+  std::map<std::string, std::vector<std::shared_ptr<Call>>> calls_;
   std::shared_ptr<Call> call_;  // the one that is translated
 };
 

@@ -34,7 +34,10 @@ const std::map<std::string, Importer::Handler>& Importer::Handlers() {
       {"while", &Importer::Loop},
       {"conditional_block", &Importer::Conditional},
       {"conditional_block_infer", &Importer::Conditional},
+      {"while_grad", &Importer::Gradient},
+      {"conditional_block_grad", &Importer::Gradient},
       {"select_input", &Importer::Select},
+      {"select_output", &Importer::SelectGradient},
       {"delete_var", &Importer::Nothing},
       {"nop", &Importer::Nothing},
   };

@@ -5,6 +5,7 @@
 #include "jit/recorder.h"
 #include "jit/reference/importer.h"
 #include "jit/reference/rule_run.h"
+#include "tensor/interpreters.h"
 
 namespace proa::inline v0::jit::reference::importing {
 
@@ -74,10 +75,19 @@ void Importer::Loop(const OpDesc& op, Scope& scope) {
   Written(block, written);
   PROA_REQUIRE(written.contains(condition), "its block never changes ",
                Quoted(condition));
+  const auto call =
+      IsFollowed() ? std::make_shared<Call>(Call{op.type, {}, {}}) : nullptr;
+  call_ = call;
+  // All that the block sees is made before the regions are recorded.
+  const std::map<std::string, Tensor> outside = Seen(op, "X", scope);
+  call_ = nullptr;
+  const InterpreterScope mode =
+      InterpreterScope::Allow(call != nullptr ? kDifferentiate : 0);
   std::vector<std::string> names;
   TensorList vars;
   for (const std::string& name : written) {
-    Tensor t = Find(name, scope);
+    const auto seen = outside.find(name);
+    Tensor t = seen != outside.end() ? seen->second : Find(name, scope);
     const VarDesc* v = Var(name);
     if (!t.defined() && v != nullptr && v->kind == VarKind::kTensorArray) {
       t = Placeholder(name);
@@ -90,8 +100,6 @@ void Importer::Loop(const OpDesc& op, Scope& scope) {
   PROA_REQUIRE(at != names.end(), "variable ", Quoted(condition),
                " has no value");
   const size_t index = at - names.begin();
-  // All that the block sees is made before the regions are recorded.
-  const std::map<std::string, Tensor> outside = scope.values;
   const TensorList results =
       WhileLoop([&](const TensorList& now) { return Truth(now[index]); },
                 [&](const TensorList& now) {
@@ -104,9 +112,39 @@ void Importer::Loop(const OpDesc& op, Scope& scope) {
   for (size_t i = 0; i < names.size(); ++i) {
     Set(names[i], results[i], scope);
   }
+  if (call != nullptr) NoteResults(op, "Out", call, scope);
+}
+
+// An op of gradients asks for those of what the block gives, whatever it is
+// chosen against: where it did not run, that is what stood there, or zeros.
+void Importer::ConditionalWithGradients(const OpDesc& op, Scope& scope) {
+  const int block = BlockOf(op);
+  const Tensor predicate = Truth(Get(OneOf(op, op.inputs, "Cond"), scope));
+  const std::vector<std::string>* names = FindSlot(op.outputs, "Out");
+  if (names == nullptr || names->empty()) return;
+  const auto call = std::make_shared<Call>(Call{op.type, {}, {}});
+  call_ = call;
+  const std::map<std::string, Tensor> seen = Seen(op, "Input", scope);
+  call_ = nullptr;
+  const InterpreterScope mode = InterpreterScope::Allow(kDifferentiate);
+  TensorList before;
+  for (const std::string& name : *names) {
+    Tensor t = Find(name, scope);
+    before.push_back(t.defined() ? t : Placeholder(name));
+    PROA_REQUIRE(before.back().defined(), "variable ", Quoted(name),
+                 " may have no value");
+  }
+  const TensorList results = Cond(
+      predicate, [&] { return Outputs(block, *names, seen); },
+      [&] { return before; });
+  for (size_t i = 0; i < names->size(); ++i) {
+    Set((*names)[i], results[i], scope);
+  }
+  NoteResults(op, "Out", call, scope);
 }
 
 void Importer::Conditional(const OpDesc& op, Scope& scope) {
+  if (IsFollowed()) return ConditionalWithGradients(op, scope);
   const int block = BlockOf(op);
   BlockAt(block);
   const Tensor predicate = Truth(Get(OneOf(op, op.inputs, "Cond"), scope));
@@ -149,6 +187,18 @@ void Importer::Select(const OpDesc& op, Scope& scope) {
     };
   };
   Set(OneOf(op, op.outputs, "Out"), Cond(mask, way(1), way(0))[0], scope);
+}
+
+// The gradient of what was selected is that of both: the block that did not run
+// gives none to what it took.
+void Importer::SelectGradient(const OpDesc& op, Scope& scope) {
+  const Tensor grad = Get(OneOf(op, op.inputs, "X"), scope);
+  const std::vector<std::string>* names = FindSlot(op.outputs, "Out");
+  for (size_t i = 0; names != nullptr && i < names->size(); ++i) {
+    if (!(*names)[i].empty() && (*names)[i] != "@EMPTY@") {
+      Set((*names)[i], MakeSymbolic(program_, SymbolOf(grad).id()), scope);
+    }
+  }
 }
 
 }  // namespace proa::inline v0::jit::reference::importing

@@ -85,6 +85,28 @@ Tensor Importer::Argument(const std::string& slot, size_t i,
   return own;
 }
 
+std::map<std::string, Tensor> Importer::Seen(const OpDesc& op, const char* slot,
+                                             Scope& scope) {
+  std::map<std::string, Tensor> values = scope.values;
+  const std::vector<std::string>* names = FindSlot(op.inputs, slot);
+  for (size_t i = 0; names != nullptr && i < names->size(); ++i) {
+    const Tensor t = Argument(slot, i, (*names)[i], scope);
+    if (t.defined()) values[(*names)[i]] = t;
+  }
+  return values;
+}
+
+void Importer::NoteResults(const OpDesc& op, const char* slot,
+                           const std::shared_ptr<Call>& call, Scope& scope) {
+  const std::vector<std::string>* names = FindSlot(op.outputs, slot);
+  for (size_t i = 0; names != nullptr && i < names->size(); ++i) {
+    const auto at = scope.values.find((*names)[i]);
+    if (at == scope.values.end()) continue;
+    call->results[at->first] = at->second;
+    calls_[at->first].push_back(call);
+  }
+}
+
 // The op of the gradients of an op: no rule says what it computes, but autograd
 // from what the op made to what it took.
 void Importer::Gradient(const OpDesc& op, Scope& scope) {
@@ -96,8 +118,12 @@ void Importer::Gradient(const OpDesc& op, Scope& scope) {
       const Tensor grad = Find(name, scope);
       const auto at = calls_.find(WithoutGrad(name));
       if (!grad.defined() || at == calls_.end()) continue;
-      if (at->second->type != ForwardOf(op)) continue;
-      call = at->second;
+      // A loop gives new values to variables that other ops made.
+      const auto made_by = std::ranges::find(
+          at->second.rbegin(), at->second.rend(), ForwardOf(op),
+          [](const std::shared_ptr<Call>& c) { return c->type; });
+      if (made_by == at->second.rend()) continue;
+      call = *made_by;
       const Tensor& made = call->results.at(WithoutGrad(name));
       if ((made.flags() & kDifferentiate) == 0) continue;
       results.push_back(made);

@@ -29,8 +29,10 @@ std::vector<Shape> InferredShapes(const Program& program) {
   const InterpreterScope records = InterpreterScope::Allow(kRecord);
   const InterpreterScope only =
       InterpreterScope::Forbid(kAllInterpreters & ~kRecord);
-  // The calls are recorded again, in a program that nobody runs.
+  // The calls are recorded again, in a program that nobody runs: those without
+  // arguments too, which would draw random numbers or fill memory.
   const auto shadow = std::make_shared<Program>();
+  const StaticModeScope recording(shadow);
   Environment env(program.values().size());
   const auto declare = [&](ValueId id) {
     ValueInfo info;

@@ -6,6 +6,8 @@
 #include "gtest/gtest.h"
 #include "jit/program.h"
 #include "jit/text.h"
+#include "tensor/generator.h"
+#include "tensor/place.h"
 #include "tensor/shape.h"
 
 namespace proa::inline v0::jit {
@@ -32,6 +34,22 @@ TEST(InferredShapes, SameSizesHaveOneName) {
   EXPECT_NE(s[4][0], s[0][0]);  // one of them may be 1
   EXPECT_EQ(s[4][1], 3);
   EXPECT_EQ(s[6], s[0]);
+}
+
+// Nothing is computed: no random number is drawn.
+TEST(InferredShapes, DrawNothing) {
+  const auto program = *ParseText(
+      "program {\n"
+      "  %0 = input \"x\" : [?] float64\n"
+      "  %1 = uniform(shape=[3], dtype=float64, min=0.0, max=1.0, seed=0, "
+      "place=None) : [3] float64\n"
+      "  %2 = concat([%0, %1], axis=0) : [?] float64\n"
+      "}\n",
+      {});
+  const GeneratorState before = DefaultGenerator(Place{}).state();
+  const std::vector<Shape> s = InferredShapes(*program);
+  EXPECT_EQ(s[1], Shape({3}));
+  EXPECT_EQ(DefaultGenerator(Place{}).state(), before);
 }
 
 // What fails, and what a region makes, has the shape that it declares.

@@ -84,6 +84,24 @@ DimVector NormalizePerm(const char* op, const Tensor& x, Ints perm) {
   return out;
 }
 
+// A single unknown dim of a shape that has so many elements is a number, too.
+void SetSingleUnknown(int64_t elements, Shape& shape) {
+  int unknown = -1;
+  int64_t others = 1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (!IsUnknown(shape[i])) {
+      others = CheckedMul(others, shape[i]);
+    } else if (unknown < 0) {
+      unknown = i;
+    } else {
+      return;
+    }
+  }
+  // What does not fit is an error of the run.
+  if (unknown < 0 || others == 0 || elements % others != 0) return;
+  shape[unknown] = elements / others;
+}
+
 }  // namespace
 
 Shape reshape(const char* op, const Tensor& x, const IntArray& shape) {
@@ -93,6 +111,7 @@ Shape reshape(const char* op, const Tensor& x, const IntArray& shape) {
     for (int64_t& d : out.dims()) {
       if (d <= 0 && !IsNamed(d)) d = kUnknownDim;
     }
+    if (x.shape().known()) SetSingleUnknown(x.shape().numel(), out);
     return out;
   }
   for (int64_t d : shape.values()) {

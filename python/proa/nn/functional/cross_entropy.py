@@ -11,12 +11,19 @@ from proa.tensor.manipulation import known_axis_of
 from proa.tensor.precision import narrowed, widened
 
 
-def _label_at_axis(op, label, shape, axis):
+def _label_at_axis(op, label, input, axis):
     """Hard labels with a dim of size 1 at the class axis, and whether they came without it."""
+    shape = input.shape
     without = [*shape[:axis], *shape[axis + 1 :]]
     given = list(label.shape)
     if len(given) == len(shape) and is_late(given[axis]):
         return with_size(label, axis, 1, f"{op}: label must have 1 at axis {axis}; it is {{}}"), False
+    # Open sizes are taken for equal, and the op checks them; an open one beside a number is checked here.
+    half = [(a, b) for a, b in zip(given, without) if is_late(a) != is_late(b)] if len(given) == len(without) else []
+    if half:
+        says = f"{op}: label must have the shape of input without axis {axis}; input is {{}}, label is {{}}"
+        label = require_sizes(label, [a for a, _ in half], [b for _, b in half], says, input, label)
+        return _C.ops.unsqueeze(label, axis), True
     if given == without:
         return _C.ops.unsqueeze(label, axis), True
     if given == [*shape[:axis], 1, *shape[axis + 1 :]] or -1 in given or -1 in shape:
@@ -72,7 +79,7 @@ def _smoothed(op, input, label, axis, share):
         raise _C.located(ValueError(f"{op}: label_smoothing must be from 0 to 1, not {share}"))
     classes, rank = input.shape[axis], len(input.shape)
     if len(label.shape) < rank or list(label.shape) != list(input.shape) or label.is_integer() and classes == 1:
-        label, _ = _label_at_axis(op, label, input.shape, axis)
+        label, _ = _label_at_axis(op, label, input, axis)
         label = _C.ops.one_hot(_C.ops.squeeze(label.astype(_C.int64), axis), classes)
         label = _C.ops.transpose(label, [*range(axis), rank - 1, *range(axis, rank - 1)])
     return label.astype(input.dtype) * (1.0 - share) + share / classes
@@ -149,7 +156,7 @@ def cross_entropy(
         shape[axis] = -1
         places = (label * ops.reshape(weight, shape)).sum(axis, keepdim=True)
         return _weighted(loss * places, places, reduction)
-    label, squeezed = _label_at_axis(op, label, input.shape, axis)
+    label, squeezed = _label_at_axis(op, label, input, axis)
     loss = _hard_loss(input, label, ignore_index, axis, use_softmax)
     places = None
     # A negative number ignores no label: such a one adds 0 and is counted, as in the reference.

@@ -111,7 +111,7 @@ Compiled Compile(jit::Module module, const CompileSettings& settings) {
   const auto with = [&](size_t count) {
     return std::make_shared<const jit::Executor>(
         *module.program, module.outputs, jit::Changes::kAll,
-        std::span(passes).first(count));
+        std::span(passes).first(count), jit::Memory::kPlanned);
   };
   if (settings.dump_folder.has_value()) {
     const std::filesystem::path folder =

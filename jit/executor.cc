@@ -1,14 +1,20 @@
 #include "jit/executor.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "jit/environment.h"
 #include "jit/evaluate.h"
 #include "jit/plan.h"
+#include "tensor/allocator.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
 
@@ -62,7 +68,56 @@ class Kept final : public Program::Attachment {
   const std::vector<Entry> entries;
 };
 
+std::vector<int64_t> ShapesOf(
+    std::span<const std::pair<ValueId, Tensor>> feeds) {
+  std::vector<int64_t> shapes;
+  for (const auto& [id, tensor] : feeds) {
+    shapes.push_back(id);
+    shapes.push_back(tensor.shape().rank());
+    shapes.insert(shapes.end(), tensor.shape().begin(), tensor.shape().end());
+  }
+  return shapes;
+}
+
 }  // namespace
+
+// The plans of memory of a program that is run, by the shapes of its inputs:
+// the latest ones. Thread-safe.
+class MemoryPlans {
+ public:
+  static constexpr size_t kMost = 64;
+
+  // The plan for these inputs. Null where shapes seldom come again: a record
+  // costs, for memory that is taken block by block, and would not be used.
+  std::shared_ptr<MemoryPlan> For(
+      std::span<const std::pair<ValueId, Tensor>> feeds);
+
+ private:
+  static constexpr int kMostNew = 16;
+  struct Entry {
+    std::vector<int64_t> shapes;
+    std::shared_ptr<MemoryPlan> plan;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> entries_;  // latest first
+  int new_in_a_row_ = 0;
+};
+
+std::shared_ptr<MemoryPlan> MemoryPlans::For(
+    std::span<const std::pair<ValueId, Tensor>> feeds) {
+  std::vector<int64_t> shapes = ShapesOf(feeds);
+  const std::lock_guard lock(mutex_);
+  const auto at = std::ranges::find(entries_, shapes, &Entry::shapes);
+  if (at != entries_.end()) {
+    new_in_a_row_ = 0;
+    std::rotate(entries_.begin(), at, at + 1);
+    return entries_.front().plan;
+  }
+  if (entries_.size() == kMost) entries_.pop_back();
+  entries_.insert(entries_.begin(),
+                  {std::move(shapes), std::make_shared<MemoryPlan>()});
+  return ++new_in_a_row_ > kMostNew ? nullptr : entries_.front().plan;
+}
 
 // Environments that no run uses now, for the next ones: they hold captured
 // tensors and what is worked out about the blocks. Lock-free, so that a child
@@ -104,10 +159,13 @@ Executor::Executor(const Program& program, std::vector<ValueId> fetches,
       idle_(std::make_unique<IdleEnvironments>()) {}
 
 Executor::Executor(const Program& program, std::vector<ValueId> fetches,
-                   Changes changes, std::span<const std::string_view> passes)
+                   Changes changes, std::span<const std::string_view> passes,
+                   Memory memory)
     : plan_(std::make_unique<const Plan>(
           MakePlan(program, std::move(fetches), changes, passes))),
-      idle_(std::make_unique<IdleEnvironments>()) {}
+      idle_(std::make_unique<IdleEnvironments>()),
+      memory_(memory == Memory::kPlanned ? std::make_unique<MemoryPlans>()
+                                         : nullptr) {}
 
 Executor::~Executor() = default;
 
@@ -125,6 +183,7 @@ std::vector<Tensor> Executor::Run(
   }
   const InterpreterScope scope =
       InterpreterScope::Forbid(kAllInterpreters & ~kProfile);
+  const PlannedBlocks blocks(memory_ ? memory_->For(feeds) : nullptr);
   return Replay(feeds);
 }
 

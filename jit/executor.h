@@ -25,6 +25,11 @@ namespace proa::inline v0::jit {
 
 struct Plan;
 class IdleEnvironments;
+class MemoryPlans;
+
+// How a run takes memory: each block as it comes, or all by a plan for inputs
+// of these shapes, which their first run makes (tensor/allocator.h).
+enum class Memory { kAsItComes, kPlanned };
 
 class Executor {
  public:
@@ -35,7 +40,8 @@ class Executor {
   // With these passes, by their names, in place of the default ones. Throws
   // Error for a name that no pass has.
   Executor(const Program& program, std::vector<ValueId> fetches,
-           Changes changes, std::span<const std::string_view> passes);
+           Changes changes, std::span<const std::string_view> passes,
+           Memory memory = Memory::kAsItComes);
   ~Executor();
 
   // `feeds`: a tensor for each input that is needed. Throws Error naming the
@@ -56,6 +62,7 @@ class Executor {
  private:
   std::unique_ptr<const Plan> plan_;
   std::unique_ptr<IdleEnvironments> idle_;
+  std::unique_ptr<MemoryPlans> memory_;  // null: as it comes
 };
 
 // The executor for these fetches, kept with the program until that is changed.

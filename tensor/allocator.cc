@@ -2,8 +2,12 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 
+#include "tensor/block_heap.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0 {
@@ -55,6 +59,28 @@ void FailAllocation(const std::string& device, int64_t asked,
              Format(f.cap).text);
   }
   throw Error(absl::StatusCode::kResourceExhausted, text);
+}
+
+std::shared_ptr<const BlockPlaces> MemoryPlan::places() const {
+  const std::lock_guard lock(mutex_);
+  return places_;
+}
+
+bool MemoryPlan::wants_record() const {
+  const std::lock_guard lock(mutex_);
+  return places_ == nullptr && records_ < kMostRecords;
+}
+
+void MemoryPlan::Learn(BlockPlaces places) {
+  auto learned = std::make_shared<const BlockPlaces>(std::move(places));
+  const std::lock_guard lock(mutex_);
+  places_ = std::move(learned);
+  ++records_;
+}
+
+void MemoryPlan::Forget() {
+  const std::lock_guard lock(mutex_);
+  places_ = nullptr;
 }
 
 }  // namespace proa::inline v0

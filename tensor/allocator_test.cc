@@ -7,10 +7,15 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <random>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "tensor/block_heap.h"
 #include "tensor/block_pool.h"
 #include "tensor/error.h"
 #include "tensor/system_memory.h"
@@ -215,6 +220,180 @@ TEST(BlockPool, BlocksMoveBetweenThreads) {
   std::thread([&] {
     for (void* b : blocks) Pool::Give(b);
   }).join();
+}
+
+class PlannedBlocksTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kKeeps) GTEST_SKIP() << "nothing is kept";
+    allocator_.Release();
+  }
+  void TearDown() override {
+    allocator_.SetCap(std::numeric_limits<int64_t>::max());
+  }
+  void* Take(int64_t mib) {
+    void* p = allocator_.Allocate(mib * kMiB);
+    std::memset(p, static_cast<int>(mib), static_cast<size_t>(mib * kMiB));
+    return p;
+  }
+  void Give(void* p, int64_t mib) {
+    const auto* bytes = static_cast<const unsigned char*>(p);
+    for (int64_t i = 0; i < mib * kMiB; i += 4093) {
+      ASSERT_EQ(bytes[i], mib) << "overwritten";
+    }
+    allocator_.Free(p, mib * kMiB);
+  }
+  // A heap that sees one block at a time needs 36 MiB for it. At most 28 are in
+  // use at once.
+  void Work() {
+    void* a = Take(12);
+    void* b = Take(3);
+    Give(a, 12);
+    void* c = Take(3);
+    void* d = Take(12);
+    void* e = Take(10);
+    Give(b, 3);
+    Give(d, 12);
+    Give(c, 3);
+    Give(e, 10);
+  }
+
+  Allocator& allocator_ = CpuAllocator();
+};
+
+TEST_F(PlannedBlocksTest, RunsNeedWhatIsInUseAtOnce) {
+  const auto plan = std::make_shared<MemoryPlan>();
+  EXPECT_TRUE(plan->wants_record());
+  for (int run = 0; run < 3; ++run) {
+    allocator_.ResetPeak();
+    {
+      const PlannedBlocks blocks(plan);
+      Work();
+    }
+    EXPECT_LE(allocator_.Figures().peak_reserved, 31 * kMiB) << run;
+    EXPECT_EQ(allocator_.Figures().allocated, 0) << run;
+    ASSERT_NE(plan->places(), nullptr);
+    EXPECT_LE(plan->places()->total, 29 * kMiB);
+  }
+  allocator_.Release();
+  EXPECT_EQ(allocator_.Figures().reserved, 0);
+}
+
+TEST_F(PlannedBlocksTest, WhatStaysIsItsOwn) {
+  const auto plan = std::make_shared<MemoryPlan>();
+  std::vector<void*> results;
+  for (int run = 0; run < 3; ++run) {
+    const PlannedBlocks blocks(plan);
+    void* a = Take(2);
+    results.push_back(Take(5));
+    Give(a, 2);
+  }
+  for (void* p : results) Give(p, 5);
+  EXPECT_EQ(allocator_.Figures().allocated, 0);
+}
+
+TEST_F(PlannedBlocksTest, AnotherRunIsRightAndIsLearned) {
+  const auto plan = std::make_shared<MemoryPlan>();
+  {
+    const PlannedBlocks blocks(plan);
+    void* a = Take(2);
+    Give(a, 2);
+    void* b = Take(2);
+    Give(b, 2);
+  }
+  void* kept;
+  {
+    // The first lives longer than the plan says, and beyond the run.
+    const PlannedBlocks blocks(plan);
+    kept = Take(2);
+    void* b = Take(2);
+    void* c = Take(7);
+    Give(b, 2);
+    Give(c, 7);
+  }
+  EXPECT_EQ(plan->places(), nullptr);
+  EXPECT_TRUE(plan->wants_record());
+  {
+    const PlannedBlocks blocks(plan);
+    void* a = Take(2);
+    Give(a, 2);
+  }
+  EXPECT_NE(plan->places(), nullptr);
+  Give(kept, 2);
+  EXPECT_EQ(allocator_.Figures().allocated, 0);
+}
+
+TEST_F(PlannedBlocksTest, AnErrorIsForgotten) {
+  const auto plan = std::make_shared<MemoryPlan>();
+  try {
+    const PlannedBlocks blocks(plan);
+    Give(Take(2), 2);
+    throw std::runtime_error("half a run");
+  } catch (const std::runtime_error&) {
+  }
+  EXPECT_EQ(plan->places(), nullptr);
+  EXPECT_TRUE(plan->wants_record());
+}
+
+TEST_F(PlannedBlocksTest, RunsOfChanceHaveNoPlanInTheEnd) {
+  const auto plan = std::make_shared<MemoryPlan>();
+  std::mt19937 rng(2);
+  std::vector<std::pair<void*, int64_t>> lasting;
+  for (int run = 0; run < 50; ++run) {
+    const PlannedBlocks blocks(plan);
+    std::vector<std::pair<void*, int64_t>> live;
+    for (int i = 0; i < 20; ++i) {
+      if (rng() % 2 == 0 && !live.empty()) {
+        Give(live.back().first, live.back().second);
+        live.pop_back();
+      } else {
+        const auto mib = static_cast<int64_t>(1 + rng() % 9);
+        live.emplace_back(Take(mib), mib);
+      }
+    }
+    for (size_t i = 0; i < live.size(); ++i) {
+      if (i == 0 && run % 5 == 0) {
+        lasting.push_back(live[i]);
+      } else {
+        Give(live[i].first, live[i].second);
+      }
+    }
+  }
+  EXPECT_FALSE(plan->wants_record());
+  for (const auto& [p, mib] : lasting) Give(p, mib);
+  EXPECT_EQ(allocator_.Figures().allocated, 0);
+}
+
+TEST_F(PlannedBlocksTest, ManyThreadsFollowOnePlan) {
+  const auto plan = std::make_shared<MemoryPlan>();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int run = 0; run < 10; ++run) {
+        const PlannedBlocks blocks(plan);
+        Work();
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(allocator_.Figures().allocated, 0);
+}
+
+TEST_F(PlannedBlocksTest, TheCapHolds) {
+  const auto plan = std::make_shared<MemoryPlan>();
+  for (int run = 0; run < 2; ++run) {
+    const PlannedBlocks blocks(plan);
+    Work();
+  }
+  allocator_.Release();
+  allocator_.SetCap(20 * kMiB);
+  {
+    const PlannedBlocks blocks(plan);
+    void* a = Take(12);
+    Give(a, 12);
+    EXPECT_ANY_THROW(allocator_.Allocate(30 * kMiB));
+  }
+  EXPECT_EQ(allocator_.Figures().allocated, 0);
 }
 
 }  // namespace

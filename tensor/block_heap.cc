@@ -1,6 +1,8 @@
 #include "tensor/block_heap.h"
 
+#include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "glog/logging.h"
 
@@ -15,8 +17,13 @@ struct alignas(BlockHeap::kAlignment) BlockHeap::Block {
 
   size_t size;   // with this header
   Block* below;  // neighbour at the lower address; null for the first
-  Block* previous_free;
-  Block* next_free;
+  union {
+    struct {
+      Block* previous_free;
+      Block* next_free;
+    };
+    Owner owner;  // of a used block, where SetOwner says so
+  };
   State state;
   uint32_t tag;  // while it is used
 
@@ -114,6 +121,30 @@ void* BlockHeap::Allocate(size_t bytes) {
 
 uint32_t BlockHeap::TagOf(const void* p) {
   return Block::Of(const_cast<void*>(p))->tag;
+}
+
+void* BlockHeap::Mark(void* base, size_t size) {
+  Block* block = static_cast<Block*>(base);
+  block->size = size;
+  block->below = nullptr;
+  block->state = Block::kUsed;
+  return block->user();
+}
+
+void BlockHeap::Unmark(void* p) {
+  Block* block = Block::Of(p);
+  CHECK(block->state == Block::kUsed) << "freed twice, or overwritten";
+  block->state = Block::kFree;
+}
+
+void BlockHeap::SetOwner(void* p, uint32_t tag, Owner owner) {
+  Block* block = Block::Of(p);
+  block->tag = tag;
+  block->owner = owner;
+}
+
+BlockHeap::Owner BlockHeap::OwnerOf(const void* p) {
+  return Block::Of(const_cast<void*>(p))->owner;
 }
 
 void BlockHeap::Free(void* p) {
@@ -260,6 +291,88 @@ size_t BlockHeap::largest_free() const {
     if (largest > 0) return largest - sizeof(Block);
   }
   return 0;
+}
+
+namespace {
+
+// Placing takes time by their square; who has more takes them as they come.
+constexpr size_t kMostPlaced = 4096;
+// How far ahead a block is looked for when the next of the plan is another.
+constexpr size_t kAhead = 8;
+
+bool AtOnce(const BlockUse& a, const BlockUse& b) {
+  return a.from < b.until && b.from < a.until;
+}
+
+}  // namespace
+
+BlockPlaces PlaceBlocks(std::span<const BlockUse> uses, int64_t header) {
+  BlockPlaces out;
+  out.header = header;
+  out.offsets.assign(uses.size(), BlockPlaces::kElsewhere);
+  for (const BlockUse& use : uses) out.bytes.push_back(use.bytes);
+  if (uses.size() > kMostPlaced) return out;
+  std::vector<size_t> order(uses.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(
+      order, [&](size_t a, size_t b) { return uses[a].bytes > uses[b].bytes; });
+  std::vector<size_t> placed;  // by their offsets
+  for (const size_t i : order) {
+    if (uses[i].until == BlockUse::kStays) continue;
+    int64_t offset = 0;
+    for (const size_t j : placed) {
+      if (!AtOnce(uses[i], uses[j])) continue;
+      if (out.offsets[j] >= offset + out.Room(i)) break;
+      offset = std::max(offset, out.offsets[j] + out.Room(j));
+    }
+    out.offsets[i] = offset;
+    out.total = std::max(out.total, offset + out.Room(i));
+    placed.insert(
+        std::ranges::upper_bound(placed, offset, {},
+                                 [&](size_t j) { return out.offsets[j]; }),
+        i);
+  }
+  return out;
+}
+
+int64_t BlockRun::Take(int64_t bytes) {
+  uses.push_back({bytes, events++, BlockUse::kStays});
+  ++blocks;
+  return static_cast<int64_t>(uses.size()) - 1;
+}
+
+int64_t BlockRun::Follow(int64_t bytes) {
+  size_t i = next;
+  const size_t end = std::min(places->bytes.size(), next + kAhead);
+  while (i < end && places->bytes[i] != bytes) ++i;
+  if (i == end) {
+    missed = true;
+    return -1;
+  }
+  missed |= i != next;
+  next = i + 1;
+  const int64_t offset = places->offsets[i];
+  if (offset == BlockPlaces::kElsewhere) return -1;
+  for (const int64_t j : used) {
+    const auto o = static_cast<size_t>(j);
+    if (offset < places->offsets[o] + places->Room(o) &&
+        places->offsets[o] < offset + places->Room(i)) {
+      missed = true;
+      return -1;
+    }
+  }
+  ++blocks;
+  used.push_back(static_cast<int64_t>(i));
+  return static_cast<int64_t>(i);
+}
+
+void BlockRun::Give(int64_t number) {
+  --blocks;
+  if (places == nullptr) {
+    if (open) uses[static_cast<size_t>(number)].until = events++;
+    return;
+  }
+  std::erase(used, number);
 }
 
 }  // namespace proa::inline v0

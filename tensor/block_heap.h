@@ -11,6 +11,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
 
 namespace proa::inline v0 {
 
@@ -32,6 +37,20 @@ class BlockHeap {
   static size_t UsableSize(const void* p);
   // The tag of the heap that a used block is of.
   static uint32_t TagOf(const void* p);
+
+  // Blocks that are of no heap, and what belongs to a used block: for owners
+  // that keep account of some. A header at `base`, aligned to kAlignment, for
+  // what follows it: `size` in all. Gives the block.
+  static void* Mark(void* base, size_t size);
+  // Before the memory goes; a block is not given back twice.
+  static void Unmark(void* p);
+  // A tag in place of its heap's, until it is freed.
+  struct Owner {
+    void* object;
+    int64_t number;
+  };
+  static void SetOwner(void* p, uint32_t tag, Owner owner);
+  static Owner OwnerOf(const void* p);
 
   // `base` aligned to kAlignment, `bytes` a multiple of it.
   void AddRegion(void* base, size_t bytes);
@@ -69,6 +88,62 @@ class BlockHeap {
   uint64_t nonempty_[kBins / 64] = {};
   size_t free_bytes_ = 0;
   const uint32_t tag_;
+};
+
+// When the blocks of a piece of work are known beforehand, they need not be
+// placed one at a time.
+struct BlockUse {
+  static constexpr int64_t kStays = std::numeric_limits<int64_t>::max();
+  int64_t bytes = 0;
+  int64_t from = 0;        // events of the run are numbered
+  int64_t until = kStays;  // when it was given back, if the run did
+};
+
+struct BlockPlaces {
+  static constexpr int64_t kElsewhere = -1;  // of a block that stays
+  int64_t header = 0;
+  std::vector<int64_t> bytes;    // as they were asked for, in order
+  std::vector<int64_t> offsets;  // of their headers
+  int64_t total = 0;
+
+  // What a block takes, with its header.
+  int64_t Room(size_t i) const {
+    return header + (bytes[i] + header - 1) / header * header;
+  }
+};
+
+// A place for each, with `header` bytes before it, so that blocks that are in
+// use at the same time do not overlap; offsets are multiples of `header`.
+// Largest first, each at the lowest place: within a few percent of the most
+// that is in use at once.
+BlockPlaces PlaceBlocks(std::span<const BlockUse> uses, int64_t header);
+
+// One run, which has places to follow, or records what it takes. The owner of
+// its blocks. Not thread-safe.
+struct BlockRun {
+  // What records has none.
+  explicit BlockRun(std::shared_ptr<const BlockPlaces> followed)
+      : places(std::move(followed)) {}
+
+  // Recording: the number of a block that is taken now.
+  int64_t Take(int64_t bytes);
+  // Following: the number of the block in the plan that this is, which becomes
+  // used; -1 if its place is elsewhere, or still used by another.
+  int64_t Follow(int64_t bytes);
+  // A block of this number goes.
+  void Give(int64_t number);
+  // Whether the run has taken all that the plan says, and nothing else.
+  bool followed() const { return !missed && next == places->bytes.size(); }
+
+  const std::shared_ptr<const BlockPlaces> places;
+  std::vector<BlockUse> uses;
+  int64_t events = 0;
+  size_t next = 0;
+  bool missed = false;
+  std::vector<int64_t> used;  // numbers of blocks that are in their places
+  void* memory = nullptr;     // of the places; null until it is needed
+  int64_t blocks = 0;         // that live
+  bool open = true;           // until the work is done
 };
 
 }  // namespace proa::inline v0

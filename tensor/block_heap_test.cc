@@ -174,5 +174,47 @@ TEST_F(BlockHeapTest, DoubleFreeIsNoticed) {
   EXPECT_DEATH(heap_.Free(q), "freed twice");
 }
 
+TEST(PlaceBlocksTest, BlocksInUseAtOnceAreApart) {
+  std::mt19937 rng(1);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<BlockUse> uses;
+    const int n = static_cast<int>(rng() % 40);
+    for (int i = 0; i < n; ++i) {
+      const auto from = static_cast<int64_t>(rng() % 60);
+      uses.push_back({static_cast<int64_t>(1 + rng() % 1000), from,
+                      rng() % 10 == 0
+                          ? BlockUse::kStays
+                          : from + 1 + static_cast<int>(rng() % 20)});
+    }
+    const BlockPlaces places = PlaceBlocks(uses, 64);
+    int64_t all = 0;
+    for (size_t i = 0; i < uses.size(); ++i) {
+      if (uses[i].until == BlockUse::kStays) {
+        EXPECT_EQ(places.offsets[i], BlockPlaces::kElsewhere);
+        continue;
+      }
+      all += places.Room(i);
+      EXPECT_EQ(places.offsets[i] % 64, 0);
+      EXPECT_LE(places.offsets[i] + places.Room(i), places.total);
+      for (size_t j = 0; j < i; ++j) {
+        const bool at_once = uses[j].until != BlockUse::kStays &&
+                             uses[i].from < uses[j].until &&
+                             uses[j].from < uses[i].until;
+        if (!at_once) continue;
+        EXPECT_TRUE(places.offsets[i] >= places.offsets[j] + places.Room(j) ||
+                    places.offsets[j] >= places.offsets[i] + places.Room(i));
+      }
+    }
+    EXPECT_LE(places.total, all);
+  }
+}
+
+TEST(PlaceBlocksTest, OneAfterTheOtherShareAPlace) {
+  const BlockPlaces places = PlaceBlocks(
+      std::vector<BlockUse>{{100, 0, 2}, {300, 1, 4}, {128, 3, 5}}, 64);
+  EXPECT_EQ(places.total, 384 + 192);
+  EXPECT_EQ(PlaceBlocks({}, 64).total, 0);
+}
+
 }  // namespace
 }  // namespace proa::inline v0

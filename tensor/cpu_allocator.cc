@@ -3,12 +3,21 @@
 // do not lie between large ones, and so have large ones that are to last
 // (LastingBlocks). A region grows in place, so that neighbours that are freed
 // make room for something larger.
+//
+// Large blocks of a run with a plan (MemoryPlan) have the run as their
+// owner. While it records, they come from the heap where that has room, and
+// are mapped one by one otherwise, so that no hole is paid for; while it
+// follows, they lie in one block of the heap.
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
+#include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
+#include <vector>
 
 #include "tensor/allocator.h"
 #include "tensor/block_heap.h"
@@ -19,6 +28,7 @@
 namespace proa::inline v0 {
 namespace {
 
+constexpr size_t kPage = size_t{4} << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr int64_t kLargeBlock = int64_t{1} << 20;  // from here on: large heap
 constexpr size_t kSmallRegion = size_t{8} << 20;
@@ -54,10 +64,19 @@ void* MapRegion(size_t bytes, size_t room) {
                bytes);
 }
 
+thread_local constinit BlockRun* current_run = nullptr;
+
 class CachingCpuAllocator final : public Allocator {
  public:
   void* Allocate(int64_t bytes) override;
   void Free(void* p, int64_t bytes) noexcept override;
+
+  bool keeps() const { return keep_; }
+  // The work of a run is done; what it has recorded. The run is deleted once
+  // its blocks are gone.
+  std::vector<BlockUse> Close(BlockRun* run) noexcept;
+  // For a block of this size, not touched yet.
+  void MakeRoom(int64_t bytes);
 
   MemoryFigures Figures() const override {
     std::lock_guard lock(mutex_);
@@ -80,7 +99,14 @@ class CachingCpuAllocator final : public Allocator {
   void HoldLockWhileForking() { HoldWhileForking(mutex_); }
 
  private:
-  static constexpr uint32_t kLasting = 1;  // the tag of their heap
+  enum Tag : uint32_t {
+    kPlain = 0,
+    kLasting,  // of their heap
+    // Those of a run:
+    kRecorded,  // in the large heap
+    kMapped,    // each alone
+    kPlaced,    // where the plan says
+  };
 
   struct GrowingHeap : BlockHeap {
     using BlockHeap::BlockHeap;
@@ -96,6 +122,17 @@ class CachingCpuAllocator final : public Allocator {
   void* TakeBlock(int64_t bytes);
   bool Grow(GrowingHeap& heap, size_t bytes);
   void* GrowAndAllocate(GrowingHeap& heap, int64_t bytes);
+  // The same for blocks of a run; null if it has none for this.
+  void* TakeOf(BlockRun& run, int64_t bytes);
+  void* TakePlaced(BlockRun& run, int64_t bytes);
+  void* TakeRecorded(BlockRun& run, int64_t bytes);
+  void* TakeMapped(int64_t bytes);
+  void* TakeWhole(int64_t bytes);
+  void DeleteIfDone(BlockRun* run);
+  void FreeOf(void* p, int64_t bytes, uint32_t tag);
+  static bool OfRun(const void* p, int64_t bytes) {
+    return bytes >= kLargeBlock && BlockHeap::TagOf(p) >= kRecorded;
+  }
   int64_t BlockSize(void* p, int64_t bytes) const {
     return keep_ ? static_cast<int64_t>(BlockHeap::UsableSize(p)) : bytes;
   }
@@ -206,8 +243,115 @@ void* CachingCpuAllocator::TakeBlock(int64_t bytes) {
   return p != nullptr ? p : GrowAndAllocate(heap, bytes);
 }
 
+void* CachingCpuAllocator::TakeWhole(int64_t bytes) {
+  void* p = large_.Allocate(static_cast<size_t>(bytes));
+  if (p == nullptr) {
+    // Holes that are too small for it go first, if they are worth it.
+    const size_t end =
+        large_.end != nullptr ? BlockHeap::FreeBefore(large_.end) : 0;
+    const size_t holes = large_.free_page_bytes(kHugePage);
+    if (holes > end + static_cast<size_t>(bytes) / 4) ReleaseLocked();
+    p = GrowAndAllocate(large_, bytes);
+  }
+  return p;
+}
+
+void* CachingCpuAllocator::TakePlaced(BlockRun& run, int64_t bytes) {
+  if (run.memory == nullptr && run.places->total > 0) {
+    run.memory = TakeWhole(run.places->total);
+    if (run.memory == nullptr) {
+      run.missed = true;
+      return nullptr;
+    }
+    CountAllocation(BlockSize(run.memory, 0));
+  }
+  const int64_t number = run.Follow(bytes);
+  if (number < 0) return nullptr;
+  const auto i = static_cast<size_t>(number);
+  void* p =
+      BlockHeap::Mark(static_cast<char*>(run.memory) + run.places->offsets[i],
+                      static_cast<size_t>(run.places->Room(i)));
+  BlockHeap::SetOwner(p, kPlaced, {&run, number});
+  return p;
+}
+
+void* CachingCpuAllocator::TakeMapped(int64_t bytes) {
+  const size_t size =
+      RoundUp(static_cast<size_t>(bytes) + BlockHeap::kAlignment, kPage);
+  // Not beside holes that were touched.
+  ReleaseLocked();
+  if (reserved_ + static_cast<int64_t>(size) > cap_) return nullptr;
+  void* base = MapRegion(size, 0);
+  if (base == nullptr) return nullptr;
+  CountReserved(static_cast<int64_t>(size));
+  return BlockHeap::Mark(base, size);
+}
+
+void* CachingCpuAllocator::TakeRecorded(BlockRun& run, int64_t bytes) {
+  uint32_t tag = kRecorded;
+  void* p = large_.Allocate(static_cast<size_t>(bytes));
+  if (p == nullptr) {
+    tag = kMapped;
+    p = TakeMapped(bytes);
+  }
+  if (p == nullptr) return nullptr;
+  BlockHeap::SetOwner(p, tag, {&run, run.Take(bytes)});
+  CountAllocation(BlockSize(p, bytes));
+  return p;
+}
+
+void* CachingCpuAllocator::TakeOf(BlockRun& run, int64_t bytes) {
+  return run.places == nullptr ? TakeRecorded(run, bytes)
+                               : TakePlaced(run, bytes);
+}
+
+void CachingCpuAllocator::FreeOf(void* p, int64_t bytes, uint32_t tag) {
+  const BlockHeap::Owner owner = BlockHeap::OwnerOf(p);
+  auto* run = static_cast<BlockRun*>(owner.object);
+  run->Give(owner.number);
+  if (tag == kPlaced) {
+    BlockHeap::Unmark(p);
+  } else {
+    allocated_ -= BlockSize(p, bytes);
+    if (tag == kRecorded) {
+      large_.Free(p);
+    } else {
+      const size_t size = BlockHeap::UsableSize(p) + BlockHeap::kAlignment;
+      reserved_ -= static_cast<int64_t>(size);
+      munmap(static_cast<char*>(p) - BlockHeap::kAlignment, size);
+    }
+  }
+  DeleteIfDone(run);
+}
+
+void CachingCpuAllocator::DeleteIfDone(BlockRun* run) {
+  if (run->open || run->blocks > 0) return;
+  if (run->memory != nullptr) {
+    allocated_ -= BlockSize(run->memory, 0);
+    large_.Free(run->memory);
+  }
+  delete run;
+}
+
+std::vector<BlockUse> CachingCpuAllocator::Close(BlockRun* run) noexcept {
+  std::lock_guard lock(mutex_);
+  std::vector<BlockUse> uses = std::move(run->uses);
+  run->open = false;
+  DeleteIfDone(run);
+  return uses;
+}
+
+void CachingCpuAllocator::MakeRoom(int64_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (void* p = TakeWhole(bytes)) large_.Free(p);
+}
+
 void* CachingCpuAllocator::Allocate(int64_t bytes) {
   std::unique_lock lock(mutex_);
+  if (current_run != nullptr && bytes >= kLargeBlock && bytes < kMostBytes &&
+      !LastingBlocks::wanted()) [[unlikely]] {
+    if (void* p = TakeOf(*current_run, bytes)) return p;
+  }
   void* p = TakeBlock(bytes);
   if (p == nullptr) [[unlikely]] {
     const MemoryFigures figures = FiguresLocked();
@@ -220,6 +364,9 @@ void* CachingCpuAllocator::Allocate(int64_t bytes) {
 
 void CachingCpuAllocator::Free(void* p, int64_t bytes) noexcept {
   std::lock_guard lock(mutex_);
+  if (keep_ && OfRun(p, bytes)) [[unlikely]] {
+    return FreeOf(p, bytes, BlockHeap::TagOf(p));
+  }
   allocated_ -= BlockSize(p, bytes);
   if (keep_) [[likely]] {
     HeapFor(bytes, BlockHeap::TagOf(p) == kLasting).Free(p);
@@ -245,5 +392,36 @@ CachingCpuAllocator& TheCpuAllocator() {
 }  // namespace
 
 Allocator& CpuAllocator() { return TheCpuAllocator(); }
+
+PlannedBlocks::PlannedBlocks(std::shared_ptr<MemoryPlan> plan)
+    : plan_(std::move(plan)), exceptions_(std::uncaught_exceptions()) {
+  if (plan_ == nullptr || !TheCpuAllocator().keeps()) return;
+  auto places = plan_->places();
+  if (places == nullptr && !plan_->wants_record()) return;
+  run_ = new BlockRun(std::move(places));
+  before_ = std::exchange(current_run, run_);
+}
+
+PlannedBlocks::~PlannedBlocks() {
+  if (run_ == nullptr) return;
+  current_run = before_;
+  const bool recorded = run_->places == nullptr;
+  const bool followed = !recorded && run_->followed();
+  const std::vector<BlockUse> uses = TheCpuAllocator().Close(run_);
+  // Half a run says nothing.
+  if (std::uncaught_exceptions() > exceptions_) return;
+  if (!recorded) {
+    if (!followed) plan_->Forget();
+    return;
+  }
+  try {
+    BlockPlaces places = PlaceBlocks(uses, BlockHeap::kAlignment);
+    // For the next run, and for one of another kind that records.
+    if (places.total > 0) TheCpuAllocator().MakeRoom(places.total);
+    plan_->Learn(std::move(places));
+  } catch (const std::bad_alloc&) {
+    // The next run records again.
+  }
+}
 
 }  // namespace proa::inline v0

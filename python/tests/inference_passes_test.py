@@ -1,4 +1,4 @@
-"""Passes of predictors: recurrences side by side."""
+"""Passes of predictors: recurrences side by side, norms behind layers that are not convolutions."""
 
 import numpy as np
 import pytest
@@ -96,3 +96,52 @@ def test_an_error_of_one_direction_is_the_error(tmp_path):
     with pytest.raises(ValueError, match="length 9 of sample 0"):
         predictor.run([_random([1, 3, 4]), np.array([9])])
     assert predictor.run([_random([1, 3, 4]), np.array([2])])[0].shape == [1, 3, 8]
+
+
+def _randomize(net):
+    rng = np.random.RandomState(0)
+    for name, value in net.state_dict().items():
+        low = 0.5 if name.endswith("variance") else -0.5
+        value.set_value((low + rng.rand(*value.shape)).astype("float32"))
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"stride": 2, "groups": 3}, {"bias_attr": False}, {"output_padding": 1, "stride": 2}]
+)
+def test_norms_behind_transposed_convolutions(settings, tmp_path):
+    net = nn.Sequential(nn.Conv2DTranspose(3, 6, 3, **settings), nn.BatchNorm2D(6), nn.ReLU())
+    _randomize(net)
+    x = _random([2, 3, 5, 4])
+    predictor = _predictor(net, [proa.static.InputSpec([None, 3, 5, 4], "float32", "x")], tmp_path)
+    assert "batch_norm" not in predictor._module.plan, predictor._module.plan
+    np.testing.assert_allclose(predictor.run([x])[0].numpy(), net(proa.to_tensor(x)).numpy(), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("shape, folds", [([None, 5], True), ([None, 7, 5], False)])
+def test_norms_behind_products(shape, folds, tmp_path):
+    net = nn.Sequential(nn.Linear(5, 7), nn.BatchNorm1D(7))
+    _randomize(net)
+    x = _random([3, *shape[1:]])
+    predictor = _predictor(net, [proa.static.InputSpec(shape, "float32", "x")], tmp_path)
+    assert ("batch_norm" not in predictor._module.plan) == folds, predictor._module.plan
+    np.testing.assert_allclose(predictor.run([x])[0].numpy(), net(proa.to_tensor(x)).numpy(), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("bias", [None, False])
+def test_affine_channels_behind_convolutions(bias, tmp_path):
+    class Affine(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2D(3, 6, 3, bias_attr=bias)
+            self.scale, self.shift = self.create_parameter([6]), self.create_parameter([6], is_bias=True)
+
+        def forward(self, x):
+            return nn.functional.relu(proa.fluid.layers.affine_channel(self.conv(x), self.scale, self.shift))
+
+    net = Affine()
+    _randomize(net)
+    x = _random([2, 3, 6, 5])
+    predictor = _predictor(net, [proa.static.InputSpec([None, 3, 6, 5], "float32", "x")], tmp_path)
+    plan = predictor._module.plan
+    assert "multiply" not in plan and 'activation="relu"' in plan, plan
+    np.testing.assert_allclose(predictor.run([x])[0].numpy(), net(proa.to_tensor(x)).numpy(), rtol=2e-5, atol=2e-5)

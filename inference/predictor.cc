@@ -113,7 +113,7 @@ class EnginePredictor final : public Predictor {
 
   bool Run() override {
     std::vector<proa::Tensor> inputs;
-    for (const auto& i : inputs_) inputs.push_back(i->Take());
+    for (const auto& i : inputs_) inputs.push_back(Elements(*i, i->name()));
     const std::vector<proa::Tensor> results = Compute(inputs);
     for (size_t i = 0; i < results.size(); ++i) outputs_[i]->Give(results[i]);
     return true;
@@ -129,7 +129,7 @@ class EnginePredictor final : public Predictor {
       proa::Tensor& at = given[NumberOf(inputs[i].name(), i)];
       PROA_REQUIRE(!at.defined(), "input '", inputs[i].name(),
                    "' is given twice");
-      at = inputs[i].state().Take();
+      at = Elements(inputs[i].state(), inputs_[i]->name());
     }
     std::vector<proa::Tensor> results = Compute(given);
     std::vector<Tensor> out;
@@ -173,6 +173,15 @@ class EnginePredictor final : public Predictor {
       hooks = hooks_;
     }
     return engine_->Run(inputs, *hooks);
+  }
+
+  // Undefined where nobody has tried to give it some.
+  static proa::Tensor Elements(const TensorState& state,
+                               const std::string& input) {
+    proa::Tensor t = state.Take();
+    const std::string refused = t.defined() ? std::string() : state.refused();
+    PROA_REQUIRE(refused.empty(), "input '", input, "' is not set: ", refused);
+    return t;
   }
 
   void AddHook(const TensorHook& hook, std::vector<Hook> Hooks::*where) {

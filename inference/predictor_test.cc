@@ -431,6 +431,46 @@ TEST(Predictor, MisuseIsNamed) {
   EXPECT_THROW(CreatePredictor(Config("/nowhere/model")), Error);
 }
 
+// A program that does not look whether it failed is not to get the result of
+// the elements of before.
+TEST(Predictor, WhatIsRefusedLeavesNothing) {
+  const auto p = CreatePredictor(Config(SavedModel()));
+  const auto x = p->GetInputHandle("x");
+  const float good[2] = {1, 1};
+  const double wide[2] = {};
+  const float* none = nullptr;
+  const std::vector<std::function<void()>> refused = {
+      [&] {
+        x->Reshape({2, 3});
+      },
+      [&] { x->CopyFromCpu(wide); },
+      [&] { x->CopyFromCpu(none); },
+      [&] { x->CopyFromCpu(good, 4, DataType::FLOAT32); },
+      [&] { x->mutable_data<double>(PlaceType::kCPU); },
+      [&] {
+        x->ShareExternalData(wide, {1, 2}, PlaceType::kCPU);
+      },
+  };
+  for (const auto& write : refused) {
+    x->Reshape({1, 2});
+    x->CopyFromCpu(good);
+    EXPECT_TRUE(p->Run());
+    std::string why;
+    try {
+      write();
+    } catch (const std::exception& e) {
+      why = e.what();
+    }
+    ASSERT_NE(why, "");
+    try {
+      p->Run();
+      ADD_FAILURE() << "ran after: " << why;
+    } catch (const std::exception& e) {
+      EXPECT_EQ(std::string(e.what()), "input 'x' is not set: " + why);
+    }
+  }
+}
+
 // Each byte of the program in turn: an error, never a crash (run under asan
 // too).
 TEST(Predictor, DamagedProgramsAreRefused) {

@@ -2,6 +2,8 @@
 
 #include <climits>
 #include <cstring>
+#include <exception>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -100,15 +102,34 @@ void TensorState::CheckShape(const Shape& given) const {
                ", not ", ToString(given));
 }
 
-void TensorState::Reshape(const std::vector<int64_t>& shape) {
-  CheckWritable("reshaped");
-  const Shape given = ToShape(shape, name_);
-  CheckShape(given);
+template <typename F>
+void TensorState::Write(const F& f) {
+  try {
+    f();
+  } catch (const std::exception& e) {
+    const std::lock_guard lock(mutex_);
+    if (kind_ != Kind::kOutput) {
+      tensor_ = {};
+      external_ = false;
+      refused_ = e.what();
+    }
+    throw;
+  }
   const std::lock_guard lock(mutex_);
-  if (tensor_.defined() && tensor_.shape() == given) return;
-  shape_ = given;
-  tensor_ = {};
-  external_ = false;
+  refused_.clear();
+}
+
+void TensorState::Reshape(const std::vector<int64_t>& shape) {
+  Write([&] {
+    CheckWritable("reshaped");
+    const Shape given = ToShape(shape, name_);
+    CheckShape(given);
+    const std::lock_guard lock(mutex_);
+    if (tensor_.defined() && tensor_.shape() == given) return;
+    shape_ = given;
+    tensor_ = {};
+    external_ = false;
+  });
 }
 
 void TensorState::Prepare(DataType type, bool keep) {
@@ -144,15 +165,17 @@ void TensorState::Prepare(DataType type, bool keep) {
 }
 
 void TensorState::CopyFrom(const void* data, int64_t bytes, DataType type) {
-  CheckWritable("written");
-  const std::lock_guard lock(mutex_);
-  Prepare(type, /*keep=*/false);
-  PROA_REQUIRE(bytes < 0 || bytes == tensor_.bytes(), "'", name_, "': ", bytes,
-               " bytes for ", Describe(tensor_), ", which has ",
-               tensor_.bytes());
-  if (tensor_.numel() == 0) return;
-  PROA_REQUIRE(data != nullptr, "input '", name_, "': data is null");
-  std::memcpy(tensor_.raw_data(), data, static_cast<size_t>(tensor_.bytes()));
+  Write([&] {
+    CheckWritable("written");
+    const std::lock_guard lock(mutex_);
+    Prepare(type, /*keep=*/false);
+    PROA_REQUIRE(bytes < 0 || bytes == tensor_.bytes(), "'", name_,
+                 "': ", bytes, " bytes for ", Describe(tensor_), ", which has ",
+                 tensor_.bytes());
+    if (tensor_.numel() == 0) return;
+    PROA_REQUIRE(data != nullptr, "input '", name_, "': data is null");
+    std::memcpy(tensor_.raw_data(), data, static_cast<size_t>(tensor_.bytes()));
+  });
 }
 
 void TensorState::CopyTo(void* data, int64_t bytes, DataType type) const {
@@ -175,35 +198,42 @@ void TensorState::CopyTo(void* data, int64_t bytes, DataType type) const {
 
 void TensorState::Share(const void* data, const std::vector<int64_t>& shape,
                         DataType type) {
-  CheckWritable("given elements");
-  const Shape given = ToShape(shape, name_);
-  CheckShape(given);
-  const DType dtype = ToDType(type);
-  const int64_t bytes = CheckedMul(given.numel(), ItemSize(dtype));
-  PROA_REQUIRE(data != nullptr || bytes == 0, "input '", name_,
-               "': data is null");
-  const auto alignment = static_cast<uintptr_t>(
-      IsComplex(dtype) ? ItemSize(dtype) / 2 : ItemSize(dtype));
-  PROA_REQUIRE(reinterpret_cast<uintptr_t>(data) % alignment == 0, "input '",
-               name_, "': the memory is not aligned to ", alignment, " bytes");
-  const std::lock_guard lock(mutex_);
-  if (kind_ != Kind::kFree) CheckType(type);
-  // Read only: no op may change it in place.
-  auto storage = Storage::Wrap(
-      const_cast<void*>(data), bytes, Place{}, [] {},
-      /*read_only=*/true);
-  tensor_ = proa::Tensor::FromStorage(std::move(storage), dtype, given,
-                                      ContiguousStrides(given));
-  dtype_ = dtype;
-  shape_ = given;
-  external_ = true;
+  Write([&] {
+    CheckWritable("given elements");
+    const Shape given = ToShape(shape, name_);
+    CheckShape(given);
+    const DType dtype = ToDType(type);
+    const int64_t bytes = CheckedMul(given.numel(), ItemSize(dtype));
+    PROA_REQUIRE(data != nullptr || bytes == 0, "input '", name_,
+                 "': data is null");
+    const auto alignment = static_cast<uintptr_t>(
+        IsComplex(dtype) ? ItemSize(dtype) / 2 : ItemSize(dtype));
+    PROA_REQUIRE(reinterpret_cast<uintptr_t>(data) % alignment == 0, "input '",
+                 name_, "': the memory is not aligned to ", alignment,
+                 " bytes");
+    const std::lock_guard lock(mutex_);
+    if (kind_ != Kind::kFree) CheckType(type);
+    // Read only: no op may change it in place.
+    auto storage = Storage::Wrap(
+        const_cast<void*>(data), bytes, Place{}, [] {},
+        /*read_only=*/true);
+    tensor_ = proa::Tensor::FromStorage(std::move(storage), dtype, given,
+                                        ContiguousStrides(given));
+    dtype_ = dtype;
+    shape_ = given;
+    external_ = true;
+  });
 }
 
 void* TensorState::MutableData(DataType type) {
-  CheckWritable("written");
-  const std::lock_guard lock(mutex_);
-  Prepare(type, /*keep=*/true);
-  return tensor_.raw_data();
+  void* elements = nullptr;
+  Write([&] {
+    CheckWritable("written");
+    const std::lock_guard lock(mutex_);
+    Prepare(type, /*keep=*/true);
+    elements = tensor_.raw_data();
+  });
+  return elements;
 }
 
 const void* TensorState::Data(DataType type) const {
@@ -227,6 +257,11 @@ std::vector<std::vector<size_t>> TensorState::lod() const {
 proa::Tensor TensorState::Take() const {
   const std::lock_guard lock(mutex_);
   return tensor_;
+}
+
+std::string TensorState::refused() const {
+  const std::lock_guard lock(mutex_);
+  return refused_;
 }
 
 void TensorState::Give(proa::Tensor t) {

@@ -37,12 +37,18 @@ class TensorState {
   void SetLoD(std::vector<std::vector<size_t>> lod);
   std::vector<std::vector<size_t>> lod() const;
 
-  // What a run takes and leaves. Undefined while there are no elements.
+  // What a run takes and leaves. Undefined while there are no elements;
+  // `refused` says why if it was tried to give it some.
   proa::Tensor Take() const;
+  std::string refused() const;
   void Give(proa::Tensor t);
   void Clear();
 
  private:
+  // Calls f, which writes. If it fails there are no elements: who does not look
+  // whether it failed, as in C, is not to compute with those of before.
+  template <typename F>
+  void Write(const F& f);
   void CheckType(DataType type) const;
   void CheckShape(const Shape& given) const;
   void CheckWritable(const char* what) const;
@@ -57,6 +63,7 @@ class TensorState {
   std::optional<Shape> shape_;  // as Reshape said
   proa::Tensor tensor_;         // contiguous, on the CPU
   bool external_ = false;
+  std::string refused_;
   std::vector<std::vector<size_t>> lod_;
 };
 

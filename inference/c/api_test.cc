@@ -113,6 +113,9 @@ TEST(CApi, ErrorsAreStatusAndMessage) {
   const int64_t wide[2] = {};
   PD_TensorCopyFromCpuInt64(in, wide);
   EXPECT_EQ(PD_LastStatus(), PD_INVALID_ARGUMENT);
+  EXPECT_FALSE(PD_PredictorRun(p));
+  EXPECT_NE(std::strstr(PD_LastErrorMessage(), "not int64"), nullptr)
+      << PD_LastErrorMessage();
   EXPECT_EQ(PD_TensorMutableDataFloat(in, PD_PLACE_GPU), nullptr);
   PD_TensorDestroy(in);
   PD_PredictorDestroy(p);

@@ -84,10 +84,10 @@ def send_ue_recv(x, y, src_index, dst_index, message_op="add", reduce_op="sum", 
     word("send_ue_recv", "message_op", message_op, tuple(_MESSAGES))
     word("send_ue_recv", "reduce_op", reduce_op, ("sum", "mean", "max", "min"))
     x, y, src_index, dst_index = _tensors("send_ue_recv", x=x, y=y, src_index=src_index, dst_index=dst_index)
+    messages = _message(_C.ops.gather(x, src_index), y, message_op)  # refuses what has no rows
     out_size = number(out_size)
     if out_size is None or (not is_late(out_size) and an_int("send_ue_recv", "out_size", out_size) <= 0):
         out_size = x.shape[0]
-    messages = _message(_C.ops.gather(x, src_index), y, message_op)
     return graph_send_recv(messages, arange(messages.shape[0]), dst_index, reduce_op, out_size)
 
 

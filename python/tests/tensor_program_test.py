@@ -153,6 +153,45 @@ def test_converted_layers():
         proa.set_default_dtype(before)
 
 
+def test_converted_sequences_and_vocabularies():
+    """Layers that divide the length between blocks, and classes of a loss."""
+    from proa.distributed.fleet.meta_parallel import ColumnParallelLinear, ParallelCrossEntropy, VocabParallelEmbedding
+    from proa.distributed.fleet.utils import sequence_parallel_utils as sequence
+
+    class Blocks(proa.nn.Layer):
+        def __init__(self, group):
+            super().__init__()
+            self.words = VocabParallelEmbedding(16, 8, mp_group=group)
+            self.up = sequence.ColumnSequenceParallelLinear(8, 12, has_bias=True, gather_output=False, mp_group=group)
+            self.down = sequence.RowSequenceParallelLinear(12, 8, input_is_parallel=True, mp_group=group)
+            self.out = ColumnParallelLinear(8, 16, has_bias=False, gather_output=False, mp_group=group)
+            self.loss = ParallelCrossEntropy(mp_group=group)
+
+        def forward(self, x):
+            h = sequence.ScatterOp.apply(self.words(x), self.up.group)
+            h = sequence.GatherOp.apply(self.down(proa.tanh(self.up(h))), self.up.group)
+            return self.loss(self.out(h), x.unsqueeze(-1)).mean()
+
+    x = proa.to_tensor(np.random.RandomState(0).randint(0, 16, (4, 3)))
+
+    def body():
+        net = Blocks(dist.new_group([0, 1]))
+        found = []
+        for call in (net, proa.jit.to_static(net.forward)):
+            loss = call(x)
+            loss.backward()
+            found.append([loss.numpy(), *(p.grad.numpy() for p in net.parameters())])
+            for p in net.parameters():
+                p.clear_grad()
+        for a, b in zip(*found, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+        return len(found[0])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run_threads(body, 2) == [7, 7]
+
+
 def test_what_is_refused():
     from proa.distributed import fleet
 

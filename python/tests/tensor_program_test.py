@@ -60,6 +60,23 @@ values = {{name: value.astype("float64").ravel().tolist() for name, value in io.
 print(json.dumps([losses, {{p.name: list(p.shape) for p in main.all_parameters()}}, values]))
 """
 
+_FIRST, _LAST = _TRAIN.index("    words = "), _TRAIN.index("    loss = ((out")
+_SEQUENCES = (
+    _TRAIN[:_FIRST]
+    + """
+    from proa.distributed.fleet.utils.sequence_parallel_utils import (
+        ColumnSequenceParallelLinear, GatherOp, RowSequenceParallelLinear, ScatterOp, mark_as_sequence_parallel_parameter)
+    norm = proa.nn.LayerNorm(8)
+    for parameter in norm.parameters():
+        mark_as_sequence_parallel_parameter(parameter)
+    h = ScatterOp.apply(proa.nn.Embedding(10, 8, weight_attr=attr("words"))(proa.concat([x, x[:, :1]], 1)).transpose([1, 0, 2]))
+    up = ColumnSequenceParallelLinear(8, 12, attr("up"), has_bias=True, gather_output=False)
+    down = RowSequenceParallelLinear(12, 8, attr("down"), input_is_parallel=True)
+    out = GatherOp.apply(h + down(proa.tanh(up(norm(h))))).mean(0)
+"""
+    + _TRAIN[_LAST:]
+)
+
 _DEGREE = "strategy.hybrid_configs = {'mp_degree': 2}"
 _SWITCH = "strategy.tensor_parallel = True; strategy.tensor_parallel_configs = {'tensor_parallel_degree': 2}"
 _SWITCHES = {
@@ -72,8 +89,8 @@ _SWITCHES = {
 }
 
 
-def _run(count, folder, mp, switches, way=_DEGREE):
-    source = _TRAIN.format(mp=mp, switches=switches, way=way)
+def _run(count, folder, mp, switches, way=_DEGREE, train=_TRAIN):
+    source = train.format(mp=mp, switches=switches, way=way)
     return list(map(json.loads, ranks.run(source, count, FOLDER=str(folder))))
 
 
@@ -105,6 +122,19 @@ def test_as_one_worker(tmp_path, count, switches, way):
     for name in whole:
         a, b = ((tmp_path / str(n) / name).read_bytes() for n in (1, count))
         assert len(a) == len(b), name
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_sequences_as_one_worker(tmp_path, count):
+    """Gradients of parameters that see a part of the sequence each are added up."""
+    ((wanted, _, values),) = _run(1, tmp_path, 1, "", train=_SEQUENCES)
+    results = _run(count, tmp_path, 2, "", train=_SEQUENCES)
+    np.testing.assert_allclose(np.mean([r[0] for r in results], 0), wanted, rtol=2e-5, atol=2e-5)
+    assert abs(wanted[-1] - wanted[0]) > 1e-3
+    for _, parts, others in results:
+        assert parts["up"] == [8, 6] and parts["down"] == [6, 8]
+        for name, value in values.items():
+            np.testing.assert_allclose(others[name], value, atol=2e-5, rtol=2e-5, err_msg=name)
 
 
 def test_converted_layers():

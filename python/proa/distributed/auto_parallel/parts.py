@@ -111,6 +111,11 @@ class Parts:
         if group.nranks > 1:
             collective.broadcast(value, group.ranks[0], group)
 
+    @staticmethod
+    def summed(pairs):
+        """(parameter, gradient) pairs: no parameter sees a part of what others see."""
+        return pairs
+
     # Files -------------------------------------------------------------------------
 
     @staticmethod

@@ -320,6 +320,8 @@ class ProgramOptimizer:
 
     def _exchanged(self, pairs, how):
         """The pairs, with gradients of all workers."""
+        if self._tensors is not None:
+            pairs = self._tensors.summed(pairs)
         return list(zip([p for p, _ in pairs], self._over_workers([g for _, g in pairs], how)))
 
     def _average(self, parameters):

@@ -4,6 +4,7 @@ from proa import _C
 from proa.distributed import collective
 from proa.distributed.calls import untraced
 from proa.distributed.fleet.meta_optimizers.dygraph_optimizer.hybrid_clip import over_ranks
+from proa.distributed.fleet.utils.sequence_parallel_utils import is_sequence_parallel_parameter
 
 __all__ = ["TensorProgram"]
 
@@ -39,6 +40,13 @@ class TensorProgram:
         group = self.data_group if name in self._parts else collective.get_group(0)
         if group.nranks > 1:
             collective.broadcast(value, group.ranks[0], group)
+
+    def summed(self, pairs):
+        """(parameter, gradient) pairs; appends the sums of gradients of parameters that see a part of the sequence each."""
+        return [
+            (p, _C.ops.all_reduce(g, self.group.id, "sum") if is_sequence_parallel_parameter(p) else g)
+            for p, g in pairs
+        ]
 
     # Files -------------------------------------------------------------------
 

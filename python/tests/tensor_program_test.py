@@ -222,6 +222,31 @@ def test_converted_sequences_and_vocabularies():
         assert run_threads(body, 2) == [7, 7]
 
 
+_UNSAID = """
+import proa.distributed.fleet as fleet
+proa.enable_static()
+fleet.init(is_collective=True)
+main, startup = proa.static.Program(), proa.static.Program()
+with proa.static.program_guard(main, startup):
+    x = proa.static.data("x", [4, 6])
+    loss = dist.split(x, (6, 8), "linear", axis=1, num_partitions=2).mean()
+    sgd = proa.optimizer.SGD(0.1) if {alone} else fleet.distributed_optimizer(proa.optimizer.SGD(0.1))
+    sgd.minimize(loss)
+executor = proa.static.Executor()
+executor.run(startup)
+feed = {{"x": np.ones([4, 6], "float32")}}
+print([float(executor.run(main, feed=feed, fetch_list=[loss])[0]) for _ in range(3)])
+"""
+
+
+def test_split_over_all_workers():
+    """With an optimizer of one's own; fleet's has to be told."""
+    first, second = ranks.run(_UNSAID.format(alone=True), 2)
+    assert first == second and len(set(json.loads(first))) == 3
+    with pytest.raises(AssertionError, match="workers divide parameter .* all data parallel; set .*mp_degree"):
+        ranks.run(_UNSAID.format(alone=False), 2)
+
+
 def test_what_is_refused():
     from proa.distributed import fleet
 

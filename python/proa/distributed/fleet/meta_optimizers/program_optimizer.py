@@ -233,7 +233,17 @@ class ProgramOptimizer:
 
     def _note_parts(self, parameters):
         """What follows from layers that neighbours divide."""
-        if self._hcg is None or self._hcg.get_model_parallel_world_size() == 1 or self._tensors is not None:
+        if self._tensors is not None:
+            return
+        if self._hcg is None or self._hcg.get_model_parallel_world_size() == 1:
+            divided = next((p for p in parameters if p.is_distributed), None)
+            if divided is not None:
+                raise _C.located(
+                    ValueError(
+                        f"fleet: workers divide parameter {divided.name!r}, and the strategy says that they are all data parallel; set "
+                        "hybrid_configs['mp_degree'] before fleet.init"
+                    )
+                )
             return
         self._tensors = TensorProgram(self._optimizer_itself, parameters, self._hcg)
         self._program._divided = self._tensors

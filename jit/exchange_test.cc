@@ -149,6 +149,30 @@ TEST_F(ExchangeTest, MovesForwardPastWhatIsForOthers) {
   EXPECT_FALSE(RunPasses(program, outputs, names));  // once is enough
 }
 
+// What a region of fused operations gives may share memory with anything, so
+// that nothing that changes a tensor passes who reads it.
+TEST_F(ExchangeTest, MovesForwardPastReadersOfFusedOperations) {
+  const auto program = Parsed(
+      "  %0 = captured \"turn\" : [4] float32\n"
+      "  %1 = input \"x\" : [?, 8] float32\n"
+      "  %2 = exp(%1) : [?, 8] float32\n"
+      "  %3 = sin(%2) : [?, 8] float32\n"
+      "  %4 = mean(%3, axis=[1], keepdim=false) : [?] float32\n"
+      "  %5 = mean(%3, axis=[0], keepdim=false) : [8] float32\n"
+      "  %6 = all_reduce_in_turn_(%4, %0, group=0, reduce=\"sum\") : [?] "
+      "float32\n"
+      "  %7 = all_reduce_in_turn_(%5, %0, group=0, reduce=\"sum\") : [8] "
+      "float32\n",
+      1);
+  ASSERT_NE(program, nullptr);
+  const std::vector<ValueId> outputs = {6, 7};
+  EXPECT_TRUE(RunPasses(program, outputs, DefaultPasses()));
+  EXPECT_TRUE(Verify(*program).ok());
+  const std::string text = ToText(*program);
+  ASSERT_NE(text.find("pointwise("), std::string::npos) << text;
+  EXPECT_LT(text.find("%6 = all_reduce"), text.find("%5 = mean")) << text;
+}
+
 TEST_F(ExchangeTest, NotBeforeWhatChangesItsInput) {
   const auto program = Parsed(
       "  %0 = captured \"turn\" : [4] float32\n"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "ops/creation/creation_infer.h"
@@ -24,28 +25,31 @@ void FillWith(Tensor* out, F f) {
 }
 
 // out[i] = start + i step, modulo 2^64, as far as T has bits of it. Several
-// numbers go on side by side, since each waits for the one before it; products
+// vectors go on side by side, since each waits for the one before it; products
 // of 64 bits are slow.
 template <typename T>
 void Progression(Tensor* out, uint64_t start, uint64_t step) {
   using U = std::make_unsigned_t<T>;
-  constexpr int kAtOnce = 16;
+  typedef U Vector __attribute__((vector_size(16)));
+  constexpr int kLanes = 16 / sizeof(U), kVectors = 4;
+  constexpr int kAtOnce = kLanes * kVectors;
   T* to = out->data<T>();
   parallel_for(0, out->numel(), kGrain, [&](int64_t b, int64_t e) {
-    U next[kAtOnce];
+    U first[kAtOnce];
     for (int k = 0; k < kAtOnce; ++k) {
-      next[k] = static_cast<U>(start + step * static_cast<uint64_t>(b + k));
+      first[k] = static_cast<U>(start + step * static_cast<uint64_t>(b + k));
     }
-    const U on = static_cast<U>(step * kAtOnce);
+    Vector next[kVectors];
+    std::memcpy(next, first, sizeof(next));
+    const Vector on = Vector{} + static_cast<U>(step * kAtOnce);
     int64_t i = b;
     for (; i + kAtOnce <= e; i += kAtOnce) {
-#pragma GCC unroll 16
-      for (int k = 0; k < kAtOnce; ++k) {
-        to[i + k] = static_cast<T>(next[k]);
-        next[k] = static_cast<U>(next[k] + on);
+      for (int v = 0; v < kVectors; ++v) {
+        std::memcpy(to + i + v * kLanes, &next[v], sizeof(Vector));
+        next[v] += on;
       }
     }
-    for (int k = 0; i + k < e; ++k) to[i + k] = static_cast<T>(next[k]);
+    std::memcpy(to + i, next, (e - i) * sizeof(T));
   });
 }
 

@@ -24,32 +24,43 @@ void FillWith(Tensor* out, F f) {
   });
 }
 
-// out[i] = start + i step, modulo 2^64, as far as T has bits of it. Several
-// vectors go on side by side, since each waits for the one before it; products
-// of 64 bits are slow.
+// to[i] = first + i step, modulo the numbers of U. Several vectors go on side
+// by side, since each waits for the one before it; products of 64 bits are
+// slow.
+template <typename U>
+void CountOn(U* to, int64_t n, U first, U step) {
+  typedef U Vector __attribute__((vector_size(16)));
+  constexpr int64_t kLanes = 16 / sizeof(U), kVectors = 4;
+  const auto times = [step](int64_t k) {
+    return static_cast<U>(uint64_t{step} * static_cast<uint64_t>(k));
+  };
+  Vector a = Vector{} + first;
+  for (int64_t l = 0; l < kLanes; ++l) a[l] = static_cast<U>(first + times(l));
+  Vector b = a + times(kLanes), c = b + times(kLanes), d = c + times(kLanes);
+  const Vector on = Vector{} + times(kVectors * kLanes);
+  int64_t i = 0;
+  for (; i + kVectors * kLanes <= n; i += kVectors * kLanes) {
+    std::memcpy(to + i, &a, sizeof(a));
+    std::memcpy(to + i + kLanes, &b, sizeof(b));
+    std::memcpy(to + i + 2 * kLanes, &c, sizeof(c));
+    std::memcpy(to + i + 3 * kLanes, &d, sizeof(d));
+    a += on;
+    b += on;
+    c += on;
+    d += on;
+  }
+  for (; i < n; ++i) to[i] = static_cast<U>(first + times(i));
+}
+
+// out[i] = start + i step, modulo 2^64, as far as T has bits of it.
 template <typename T>
 void Progression(Tensor* out, uint64_t start, uint64_t step) {
   using U = std::make_unsigned_t<T>;
-  typedef U Vector __attribute__((vector_size(16)));
-  constexpr int kLanes = 16 / sizeof(U), kVectors = 4;
-  constexpr int kAtOnce = kLanes * kVectors;
-  T* to = out->data<T>();
-  parallel_for(0, out->numel(), kGrain, [&](int64_t b, int64_t e) {
-    U first[kAtOnce];
-    for (int k = 0; k < kAtOnce; ++k) {
-      first[k] = static_cast<U>(start + step * static_cast<uint64_t>(b + k));
-    }
-    Vector next[kVectors];
-    std::memcpy(next, first, sizeof(next));
-    const Vector on = Vector{} + static_cast<U>(step * kAtOnce);
-    int64_t i = b;
-    for (; i + kAtOnce <= e; i += kAtOnce) {
-      for (int v = 0; v < kVectors; ++v) {
-        std::memcpy(to + i + v * kLanes, &next[v], sizeof(Vector));
-        next[v] += on;
-      }
-    }
-    std::memcpy(to + i, next, (e - i) * sizeof(T));
+  U* const to = reinterpret_cast<U*>(out->data<T>());
+  parallel_for(0, out->numel(), kGrain, [=](int64_t b, int64_t e) {
+    CountOn<U>(to + b, e - b,
+               static_cast<U>(start + step * static_cast<uint64_t>(b)),
+               static_cast<U>(step));
   });
 }
 

@@ -73,6 +73,23 @@ def test_files_of_the_reference_train_as_there(name, tmp_path):
         np.testing.assert_allclose(_losses(*_built(PROGRAMS[name])), data[f"{name}/losses"], rtol=2e-4)
 
 
+@pytest.mark.parametrize("name", ["chosen", "repeated"])
+def test_conditions_and_loops_of_the_reference_train_as_there(name):
+    """Batches of 2 to 4 rows; the condition holds in every second step (reference_models/control_flow.py)."""
+    data = np.load(_REFERENCE.parent / "control_flow.npz")
+    with static.scope_guard(static.Scope()):
+        program = static.deserialize_program(data[f"{name}.program"].tobytes())
+        start = f"{name}.values."
+        static.set_program_state(program, {key[len(start) :]: data[key] for key in data.files if key.startswith(start)})
+        executor, loss, got = static.Executor(), str(data[f"{name}.loss"]), []
+        for k in range(len(data[f"{name}.losses"])):
+            feed = {"x": data[f"{name}.x{k}"], "y": data[f"{name}.y{k}"]}
+            got.append(executor.run(program, feed=feed, fetch_list=[loss])[0].item())
+        changed = [p for p in program.all_parameters() if not np.allclose(p.numpy(), data[start + p.name])]
+        assert len(changed) == 3, "each parameter is trained, those of blocks too"
+    np.testing.assert_allclose(got, data[f"{name}.losses"], rtol=2e-5)
+
+
 def _forward(proa=proa):
     """(program, input, a loss) without gradients."""
     main, startup = static.Program(), static.Program()

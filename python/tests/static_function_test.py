@@ -590,3 +590,34 @@ def test_concrete_programs_by_specs():
     by_example, call = function.get_concrete_program(np.ones((2, 3), "float32"), 2.0)
     np.testing.assert_array_equal(call.call([paddle.ones([2, 3])])[0].numpy(), np.full((2, 3), 2.0))
     assert function.program_cache.last()[1][0] is by_example
+
+
+class _Output(collections.OrderedDict):
+    """As libraries of models give results: a data class and a dict, which only its items change."""
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            if (value := getattr(self, field.name)) is not None:
+                self[field.name] = value
+
+    def update(self, *args, **kwargs):
+        raise TypeError("no update")
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        super().__setattr__(key, value)
+
+
+@dataclasses.dataclass
+class _Pair(_Output):
+    first: object = None
+    second: object = None
+    third: object = None
+
+
+def test_results_that_are_dicts_of_their_own():
+    function = paddle.jit.to_static(lambda x: _Pair(x * 2, third=(x, x + 1)))
+    for value in (1.0, 2.0):
+        out = function(paddle.to_tensor([value]))
+        assert type(out) is _Pair and list(out) == ["first", "third"] and out.second is None
+        assert out.first.item() == out["first"].item() == 2 * value and out.third[1].item() == value + 1

@@ -71,3 +71,25 @@ def test_prices_of_houses(tmp_path):
     assert features.shape == (13,) and price.shape == (1,) and features.dtype == np.float32
     with pytest.raises(ValueError, match="give data_file"):
         text.UCIHousing(download=False)
+
+
+@pytest.mark.parametrize("tags_at_ends", [True, False])
+@pytest.mark.parametrize("open_batch", [True, False])
+def test_paths_of_a_program(tags_at_ends, open_batch):
+    """How long the longest path is, only the run knows."""
+    rng = np.random.RandomState(0)
+    decode = proa.text.ViterbiDecoder(proa.to_tensor(rng.randn(5, 5).astype("float32")), tags_at_ends)
+    spec = proa.static.InputSpec
+    specs = [spec([None, 6, 5]), spec([None], "int64")] if open_batch else None
+    converted = proa.jit.to_static(lambda x, n: decode(x, n), input_spec=specs)
+    for count in (3, 4):
+        x, n = proa.to_tensor(rng.randn(count, 6, 5).astype("float32")), proa.to_tensor(rng.randint(1, 6, count))
+        for got, want in zip(converted(x, n), decode(x, n), strict=True):
+            np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+
+def test_paths_of_open_places():
+    program = proa.static.Program()
+    with proa.static.program_guard(program), pytest.raises(ValueError, match="the number of places must be known"):
+        x, n = proa.static.data("x", [None, None, 5]), proa.static.data("n", [None], "int64")
+        proa.text.viterbi_decode(x, proa.zeros([5, 5]), n)

@@ -194,8 +194,9 @@ def unflatten(tree, leaves):
         return kind(*items) if hasattr(kind, "_fields") else kind(items)
     made = copy.copy(tree.like)
     if isinstance(made, dict):
-        made.clear()
-        made.update(zip(tree.keys, items, strict=True))
+        # One by one: a class of results may keep them as attributes, too, and have no other way to set them.
+        for key, item in zip(tree.keys, items, strict=True):
+            made[key] = item
     else:
         for name, item in zip(tree.keys, items, strict=True):
             object.__setattr__(made, name, item)

@@ -1,6 +1,7 @@
 """The most probable tags of a sequence, by scores of words and of steps from tag to tag."""
 
 from proa import _C
+from proa.framework.attributes import is_late
 from proa.nn.layer.layers import Layer
 
 __all__ = ["ViterbiDecoder", "viterbi_decode"]
@@ -41,7 +42,7 @@ def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=T
     ops = _C.ops
     batch, _, tags = potentials.shape
     lengths = lengths.astype("int64").reshape([-1])
-    steps = int(lengths.max().item()) if batch else 0
+    longest, steps = _steps(potentials, lengths)
     alpha = potentials[:, 0]
     if include_bos_eos_tag:
         start, stop = transition_params[tags - 1], transition_params[tags - 2]
@@ -68,7 +69,25 @@ def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=T
         inside = ops.greater_than(lengths, ops.full_like(lengths, t))
         path.append(ops.where(inside, last, ops.full_like(last, 0)))
     paths = ops.stack(path[::-1], 1) if path else ops.full([batch, 0], 0, _C.int64)
-    return scores, paths
+    return scores, paths if longest is None else ops.slice(paths, [1], [0], [longest])
+
+
+def _steps(potentials, lengths):
+    """(the longest length where only the run of a program knows it, else None; how many steps are computed)."""
+    batch, places, _ = potentials.shape
+    if not is_late(batch) and not batch:
+        return None, 0
+    longest = lengths.max()
+    if not _C.is_symbolic(longest) or _C.take_elements(longest):
+        return None, int(longest.item())
+    if is_late(places):
+        raise _C.located(
+            ValueError(
+                "viterbi_decode: in a program the number of places must be known, as there is a step for each; potentials is "
+                f"{list(potentials.shape)} {potentials.dtype.name}"
+            )
+        )
+    return longest, places
 
 
 class ViterbiDecoder(Layer):

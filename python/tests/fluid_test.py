@@ -729,3 +729,17 @@ def test_rules_of_optimizers_that_2_does_not_have(kind, settings, formula, own, 
             made.clear_grad()
         got = net.weight.numpy()
     np.testing.assert_allclose(got, weight, rtol=2e-5, atol=2e-6)
+
+
+def test_one_file_of_parameters_is_read_by_its_name(tmp_path):
+    """`save_params` into one file, and no program beside it."""
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+        fluid.layers.fc(fluid.data("x", [None, 4]), 2)
+        executor = fluid.Executor(fluid.CPUPlace())
+        executor.run(startup)
+        fluid.io.save_params(executor, str(tmp_path), main, "all")
+    found = proa.load(str(tmp_path), params_filename="all")
+    assert {name: list(value.shape) for name, value in found.items()} == {"fc_0.w_0": [4, 2], "fc_0.b_0": [2]}
+    with pytest.raises(FileNotFoundError, match="there is no such file"):
+        proa.load(str(tmp_path), params_filename="none")

@@ -404,6 +404,10 @@ def _load_folder(path, return_numpy, configs):
     """The tensors of a folder: of an inference model, or of a file for each."""
     given = configs.get("model_filename"), configs.get("params_filename")
     names = os.listdir(path)
+    if given[1] and not given[0] and not {"__model__", *(n for n in names if n.endswith(".pdmodel"))} & set(names):
+        # One file of parameters without a program, which save_params writes: ours names them, PaddlePaddle's does not.
+        value = load(os.path.join(path, given[1]), return_numpy=return_numpy)
+        return value if isinstance(value, dict) else {given[1]: value}
     if any(given) or any(name == "__model__" or name.endswith(".pdmodel") for name in names):
         files = [path]
         if any(given):

@@ -3,12 +3,22 @@
 from proa import _C
 from proa.framework.attributes import is_late
 from proa.framework.names import borrow as _borrow
+from proa.framework.requirements import as_tensor, require
 
 __all__ = ["corrcoef", "cov"]
 
 
 def _is_one(size):
     return not is_late(size) and size == 1
+
+
+def _of_several(name, x, axis):
+    """x, whose size along axis is known or is not 1 when the program runs: of one variable the result has no dims."""
+    size = x.shape[axis]
+    if not is_late(size):
+        return x
+    says = f"{name}: dim {axis} is open in this program and must not be 1, as the result would have no dims; x is {{}}"
+    return require(x, as_tensor([size]) != 1, says, _C.ops.shape(x))
 
 
 def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
@@ -32,9 +42,10 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     if len(x.shape) > 2:
         raise _C.located(ValueError(f"cov: x must have 1 or 2 dims; it is {list(x.shape)} {x.dtype.name}"))
     rows = _C.ops.reshape(x, [1, -1]) if len(x.shape) < 2 else x
-    # One row is one variable, whatever rowvar says, as in NumPy. Of a size that is open, it is taken for several.
+    # One row is one variable, whatever rowvar says, as in NumPy.
+    rows = _of_several("cov", rows, 0)
     if not rowvar and not _is_one(rows.shape[0]):
-        rows = _C.ops.transpose(rows, [1, 0])
+        rows = _C.ops.transpose(_of_several("cov", rows, 1), [1, 0])
     weights = None
     if fweights is not None:
         fweights = _C.tensor_argument(fweights, "cov", "fweights")

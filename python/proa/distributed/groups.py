@@ -303,7 +303,7 @@ class _Failed(NamedTuple):
     until: float
 
 
-_failed = []
+_failed: list[_Failed] = []
 _PATIENCE_AFTER_FAILURE = 10.0
 
 

@@ -154,14 +154,14 @@ TEST_F(ExchangeTest, MovesForwardPastWhatIsForOthers) {
 TEST_F(ExchangeTest, MovesForwardPastReadersOfFusedOperations) {
   const auto program = Parsed(
       "  %0 = captured \"turn\" : [4] float32\n"
-      "  %1 = input \"x\" : [?, 8] float32\n"
-      "  %2 = exp(%1) : [?, 8] float32\n"
-      "  %3 = sin(%2) : [?, 8] float32\n"
-      "  %4 = mean(%3, axis=[1], keepdim=false) : [?] float32\n"
-      "  %5 = mean(%3, axis=[0], keepdim=false) : [8] float32\n"
-      "  %6 = all_reduce_in_turn_(%4, %0, group=0, reduce=\"sum\") : [?] "
+      "  %1 = input \"x\" : [1024, 1024] float32\n"
+      "  %2 = exp(%1) : [1024, 1024] float32\n"
+      "  %3 = sin(%2) : [1024, 1024] float32\n"
+      "  %4 = mean(%3, axis=[1], keepdim=false) : [1024] float32\n"
+      "  %5 = mean(%3, axis=[0], keepdim=false) : [1024] float32\n"
+      "  %6 = all_reduce_in_turn_(%4, %0, group=0, reduce=\"sum\") : [1024] "
       "float32\n"
-      "  %7 = all_reduce_in_turn_(%5, %0, group=0, reduce=\"sum\") : [8] "
+      "  %7 = all_reduce_in_turn_(%5, %0, group=0, reduce=\"sum\") : [1024] "
       "float32\n",
       1);
   ASSERT_NE(program, nullptr);

@@ -19,6 +19,14 @@ LATER = {
     ): "split makes the layers that are divided",
     ("proa.distributed.collective", "proa.distributed.fleet.layers.mpu.mp_ops"): "passes old names on",
     (
+        "proa.distributed.fleet.layers.mpu.mp_ops",
+        "proa.distributed.fleet.base.fleet_base",
+    ): "the division of the job where none is given",
+    (
+        "proa.distributed.fleet.layers.mpu.random",
+        "proa.distributed.fleet.base.fleet_base",
+    ): "the division of the job where none is given",
+    (
         "proa.distributed.fleet.utils.hybrid_parallel_util",
         "proa.distributed.fleet.base.fleet_base",
     ): "the division of the job where none is given",

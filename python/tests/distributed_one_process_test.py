@@ -11,6 +11,7 @@ import pytest
 import proa
 import proa.distributed as dist
 from proa.distributed import fleet
+from proa.distributed.state_names import divided_owner, owner_of
 
 
 @pytest.fixture(autouse=True)
@@ -290,3 +291,13 @@ def test_metrics_of_what_a_program_keeps():
         (want,) = static.Executor().run(main, feed=feed, fetch_list=[area])
     assert metrics.auc(positive.name, negative.name) == pytest.approx(want.item())
     assert metrics.auc(positive, negative) == pytest.approx(want.item())
+
+
+def test_whose_a_state_is():
+    """The longest name wins; powers of betas are nobody's part."""
+    names = {"w", "w_1"}
+    assert [owner_of(n, names) for n in ("w_moment1_0", "w_1_moment1_0", "w_10_moment1_0", "v_moment1_0")] == [
+        "w", "w_1", "w", None
+    ]  # fmt: skip
+    assert divided_owner("w_1", names) == divided_owner("w_1_moment1_0", names) == "w_1"
+    assert divided_owner("w_1_beta1_pow_acc_0", names) is None and owner_of("w_1_beta1_pow_acc_0", names) == "w_1"

@@ -7,6 +7,7 @@ from proa.autograd import no_grad
 from proa.distributed import collective, groups
 from proa.distributed.auto_parallel.marking import division_of
 from proa.distributed.calls import untraced
+from proa.distributed.state_names import divided_owner
 from proa.framework.parameter import Parameter
 
 __all__ = ["Parts"]
@@ -25,6 +26,7 @@ class Parts:
 
     def __init__(self, mesh, lines, startup):
         self._mesh, self._lines, self._startup = mesh, lines, startup
+        self._program = None  # that is divided
         self._places = [line.index(groups.rank()) for line in lines]
         self._mappings, self._shapes, self._made, self._copies = {}, {}, {}, {}
         self._groups = [self._among({axis}) for axis in range(mesh.ndim)]
@@ -85,8 +87,6 @@ class Parts:
         with program_guard(self._program, self._startup):
             remember(made, lambda: self._first(start.again(), made.name))
 
-    _program = None  # that is divided
-
     def begin(self, program):
         """Parameters are those of this program from now on."""
         self._program = program
@@ -125,9 +125,8 @@ class Parts:
 
     def _owner(self, name, size):
         """The parameter of which this is the part, or a state of the part; None."""
-        owners = [p for p in self._mappings if name == p or name.startswith(f"{p}_")]
-        owner = max(owners, key=len, default=None)
-        if owner is None or name.endswith("pow_acc_0"):
+        owner = divided_owner(name, self._mappings)
+        if owner is None:
             return None
         count = 1
         for n, axis in zip(self._shapes[owner], self._mappings[owner]):
@@ -156,7 +155,7 @@ class Parts:
 
     def part(self, value, name):
         """This process's part of a whole parameter or state."""
-        owner = max((p for p in self._mappings if name == p or name.startswith(f"{p}_")), key=len)
+        owner = divided_owner(name, self._mappings)
 
         def cut():
             found = value

@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.distributed.checkpoint import pieces
+from proa.distributed.state_names import owner_of
 
 __all__ = ["Held", "model_state", "optimizer_state", "put_optimizer_state"]
 
@@ -74,16 +75,6 @@ def _names_of(model, optimizer):
     return found
 
 
-def _owner(name, parameters):
-    """The longest of the parameters' names that a state's name begins with, before a "_"; None."""
-    at = name.rfind("_")
-    while at > 0:
-        if name[:at] in parameters:
-            return name[:at]
-        at = name.rfind("_", 0, at)
-    return None
-
-
 def _is_like_parameter(optimizer, rest, shape, parameter_shape):
     """Whether a state has a value for each element of its parameter."""
     kind = rest.removeprefix(f"{_MASTER}_").removesuffix("_0")
@@ -106,7 +97,7 @@ def optimizer_state(model, optimizer):
     for name, value in state.items():
         if name == "master_weights":
             continue
-        owner = _owner(name, own)
+        owner = owner_of(name, own)
         if owner is None or not hasattr(value, "shape"):
             plain[name] = value
             continue

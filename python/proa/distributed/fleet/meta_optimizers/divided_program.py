@@ -12,6 +12,7 @@ from proa.distributed.fleet.meta_parallel.sharding.divided_optimizer import (
     whole,
 )
 from proa.distributed.groups import rank
+from proa.distributed.state_names import divided_owner
 from proa.static.parameters import remember_made
 
 __all__ = ["DividedProgram", "degrees"]
@@ -91,10 +92,10 @@ class DividedProgram:
 
     def shape_of(self, name, size):
         """The shape of the whole state of which this worker has `size` elements; None if it has all of it."""
-        owners = [p for p in self._shapes if name.startswith(f"{p}_")]
-        if not owners or name.endswith("pow_acc_0"):
+        owner = divided_owner(name, self._shapes)
+        if owner in (None, name):  # parameters are whole
             return None
-        shape = self._shapes[max(owners, key=len)]
+        shape = self._shapes[owner]
         return shape if size == length(shape, self._group) else None
 
     def whole(self, value, name):

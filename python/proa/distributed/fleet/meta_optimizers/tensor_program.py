@@ -1,10 +1,13 @@
 """Static programs with layers that neighbouring workers divide: `strategy.tensor_parallel`, or `mp_degree`, in static mode."""
 
+import math
+
 from proa import _C
 from proa.distributed import collective
 from proa.distributed.calls import untraced
 from proa.distributed.fleet.meta_optimizers.dygraph_optimizer.hybrid_clip import over_ranks
 from proa.distributed.fleet.utils.sequence_parallel_utils import is_sequence_parallel_parameter
+from proa.distributed.state_names import divided_owner
 
 __all__ = ["TensorProgram"]
 
@@ -57,14 +60,11 @@ class TensorProgram:
 
     def _axis(self, name, size):
         """Along which axis a parameter or a state of one is divided; None where this worker has all of it."""
-        owners = [p for p in self._parts if name == p or name.startswith(f"{p}_")]
-        if not owners or name.endswith("pow_acc_0"):
+        owner = divided_owner(name, self._parts)
+        if owner is None:
             return None, []
-        axis, shape = self._parts[max(owners, key=len)]
-        count = 1
-        for n in shape:
-            count *= n
-        return (axis, shape) if size == count else (None, [])
+        axis, shape = self._parts[owner]
+        return (axis, shape) if size == math.prod(shape) else (None, [])
 
     def shape_of(self, name, size):
         """The shape of the whole of which this worker has `size` elements; None if it has all of it."""

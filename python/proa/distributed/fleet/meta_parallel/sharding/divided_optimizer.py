@@ -9,6 +9,7 @@ from collections import OrderedDict
 from proa import _C
 from proa.distributed import collective
 from proa.distributed.fleet.utils.hybrid_parallel_util import Quiet, average_gradients, differs, somewhere
+from proa.distributed.state_names import divided_owner
 from proa.framework.grad_mode import no_grad
 from proa.framework.parameter import Parameter
 
@@ -232,11 +233,6 @@ class DividedOptimizer:
 
     # States ---------------------------------------------------------------------------------
 
-    def _owner(self, name):
-        """The parameter that a state belongs to, by the longest name."""
-        found = [p for p in self._shapes if name.startswith(f"{p}_")]
-        return max(found, key=len) if found else None
-
     @no_grad()
     def state_dict(self):
         """States of whole parameters, as the optimizer of one process has them. All processes call it together."""
@@ -251,11 +247,11 @@ class DividedOptimizer:
         return found
 
     def _whole_state(self, name, value):
-        owner = self._owner(name)
+        owner = divided_owner(name, self._shapes)
         if owner is None or not isinstance(value, _C.Tensor):
             return value
         shape = self._shapes[owner]
-        if list(value.shape) != [length(shape, self._group)] or name.endswith(("pow_acc_0",)):
+        if list(value.shape) != [length(shape, self._group)]:
             return value
         return whole(value, shape, self._group)
 
@@ -273,8 +269,8 @@ class DividedOptimizer:
         self._inner_opt.set_state_dict(state)
 
     def _part_state(self, name, value):
-        owner = self._owner(name)
-        if owner is None or list(value.shape) != self._shapes[owner] or name.endswith("pow_acc_0"):
+        owner = divided_owner(name, self._shapes)
+        if owner is None or list(value.shape) != self._shapes[owner]:
             return value
         return part_of(_tensor(value), self._group)
 

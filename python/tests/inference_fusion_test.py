@@ -9,6 +9,7 @@ import pytest
 
 import proa
 from proa import inference, nn
+from python.tests.saved_predictors import predictor_of, randomize
 
 _ACTIVATIONS = {
     "relu": nn.ReLU,
@@ -47,28 +48,12 @@ class _Block(nn.Layer):
         return self.activation(r + y if self.residual else y)
 
 
-def _randomize(net):
-    rng = np.random.RandomState(0)
-    for name, value in net.state_dict().items():
-        low = 0.5 if name.endswith("variance") else -0.5
-        value.set_value((low + rng.rand(*value.shape)).astype("float32"))
-
-
-def _predictor(net, specs, folder, change=None):
-    net.eval()
-    proa.jit.save(net, str(folder / "net"), specs)
-    config = inference.Config(str(folder / "net"))
-    if change is not None:
-        change(config)
-    return inference.create_predictor(config)
-
-
 @pytest.mark.parametrize("settings", _CONVOLUTIONS.values(), ids=list(_CONVOLUTIONS))
 def test_every_activation(settings, tmp_path):
     proa.seed(1)
     for (name, activation), residual, norm in itertools.product(_ACTIVATIONS.items(), (False, True), (False, True)):
         net = _Block(activation, residual, norm, **settings)
-        _randomize(net)
+        randomize(net)
         shape = [2, 9, 8, 4] if settings.get("data_format") == "NHWC" else [2, 4, 9, 8]
         x = np.random.RandomState(1).randn(*shape).astype("float32")
         net.eval()
@@ -77,7 +62,7 @@ def test_every_activation(settings, tmp_path):
         # Of an open batch r might be one image, which an addition repeats.
         batch = 2 if residual else None
         specs = [proa.static.InputSpec([batch, *a.shape[1:]], "float32", n) for a, n in ((x, "x"), (r, "r"))]
-        predictor = _predictor(net, specs, tmp_path)
+        predictor = predictor_of(net, specs, tmp_path)
         plan = predictor._module.plan
         assert "batch_norm" not in plan, plan
         fused = activation is not None or residual
@@ -92,11 +77,11 @@ def test_every_activation(settings, tmp_path):
 def test_a_convolution_added_to_itself(norm, activation, tmp_path):
     net = _Block(activation, False, norm)
     net.forward = lambda x: (lambda y: net.activation(y + y))(net.norm(net.conv(x)))
-    _randomize(net)
+    randomize(net)
     net.eval()
     x = np.random.RandomState(1).randn(2, 4, 9, 8).astype("float32")
     want = net(proa.to_tensor(x)).numpy()
-    predictor = _predictor(net, [proa.static.InputSpec([None, 4, 9, 8], "float32", "x")], tmp_path)
+    predictor = predictor_of(net, [proa.static.InputSpec([None, 4, 9, 8], "float32", "x")], tmp_path)
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=2e-5, atol=2e-5)
 
 
@@ -105,7 +90,7 @@ def test_a_convolution_added_to_itself(norm, activation, tmp_path):
 def test_large_pictures(settings, batch, tmp_path):
     """Results of megabytes are made in parts: rows of pictures, or some pictures."""
     net = _Block(nn.ReLU, True, True, **settings)
-    _randomize(net)
+    randomize(net)
     net.eval()
     rows, columns = (320, 300) if batch < 40 else (75, 64)
     shape = [batch, rows, columns, 4] if settings.get("data_format") == "NHWC" else [batch, 4, rows, columns]
@@ -114,7 +99,7 @@ def test_large_pictures(settings, batch, tmp_path):
     r.reshape(-1)[::1001] = np.nan
     want = net(proa.to_tensor(x), proa.to_tensor(r)).numpy()
     specs = [proa.static.InputSpec([None, *a.shape[1:]], "float32", n) for a, n in ((x, "x"), (r, "r"))]
-    got = _predictor(net, specs, tmp_path).run([x, r])[0].numpy()
+    got = predictor_of(net, specs, tmp_path).run([x, r])[0].numpy()
     np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)  # NaN is equal to NaN here
     assert np.isnan(got).sum() == np.isnan(want).sum() > 0
 
@@ -122,7 +107,7 @@ def test_large_pictures(settings, batch, tmp_path):
 @pytest.mark.parametrize("name", [name for name, made in _ACTIVATIONS.items() if made is not None])
 def test_nan_and_infinity_stay(name, tmp_path):
     net = _Block(_ACTIVATIONS[name], True, True)
-    _randomize(net)
+    randomize(net)
     x = np.zeros([1, 4, 5, 5], "float32")
     r = np.zeros([1, 4, 3, 3], "float32")
     r[0, 0, 0], r[0, 1, 0], r[0, 2, 0] = np.nan, np.inf, -np.inf
@@ -130,7 +115,7 @@ def test_nan_and_infinity_stay(name, tmp_path):
     net.eval()
     want = net(proa.to_tensor(x), proa.to_tensor(r)).numpy()
     specs = [proa.static.InputSpec([1, *a.shape[1:]], "float32", n) for a, n in ((x, "x"), (r, "r"))]
-    got = _predictor(net, specs, tmp_path).run([x, r])[0].numpy()
+    got = predictor_of(net, specs, tmp_path).run([x, r])[0].numpy()
     np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)  # NaN is equal to NaN here
     assert np.isnan(got).sum() == np.isnan(want).sum() > 0
 
@@ -140,11 +125,11 @@ def test_nan_and_infinity_stay(name, tmp_path):
 )
 def test_convolutions_of_other_dims(conv, norm, shape, tmp_path):
     net = nn.Sequential(conv(3, 6, 3, groups=3), norm(6), nn.ReLU())
-    _randomize(net)
+    randomize(net)
     net.eval()
     x = np.random.RandomState(1).randn(2, 3, *shape).astype("float32")
     want = net(proa.to_tensor(x)).numpy()
-    predictor = _predictor(net, [proa.static.InputSpec([None, 3, *shape], "float32", "x")], tmp_path)
+    predictor = predictor_of(net, [proa.static.InputSpec([None, 3, *shape], "float32", "x")], tmp_path)
     assert "batch_norm" not in predictor._module.plan
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=2e-5, atol=2e-5)
 
@@ -152,11 +137,11 @@ def test_convolutions_of_other_dims(conv, norm, shape, tmp_path):
 def test_a_weight_that_two_layers_share(tmp_path):
     net = nn.Sequential(nn.Conv2D(3, 3, 1), nn.BatchNorm2D(3), nn.Conv2D(3, 3, 1), nn.BatchNorm2D(3))
     net[2].weight = net[0].weight
-    _randomize(net)
+    randomize(net)
     net.eval()
     x = np.random.RandomState(1).randn(2, 3, 4, 4).astype("float32")
     want = net(proa.to_tensor(x)).numpy()
-    predictor = _predictor(net, [proa.static.InputSpec([None, 3, 4, 4], "float32", "x")], tmp_path)
+    predictor = predictor_of(net, [proa.static.InputSpec([None, 3, 4, 4], "float32", "x")], tmp_path)
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=2e-5, atol=2e-5)
 
 
@@ -185,13 +170,13 @@ def test_a_buffer_that_the_model_changes_is_not_folded(tmp_path):
 
 def test_bfloat16_folds_before_it_rounds(tmp_path):
     net = _Block(nn.ReLU, False, True)
-    _randomize(net)
+    randomize(net)
     x = np.random.RandomState(1).randn(2, 4, 9, 8).astype("float32")
     net.eval()
     want = net(proa.to_tensor(x), None).numpy()
     specs = [proa.static.InputSpec([None, 4, 9, 8], "float32", "x"), proa.static.InputSpec([1], "float32", "r")]
     r = np.zeros([1], "float32")
-    predictor = _predictor(net, specs, tmp_path, lambda c: c.enable_mkldnn_bfloat16())
+    predictor = predictor_of(net, specs, tmp_path, lambda c: c.enable_mkldnn_bfloat16())
     plan = predictor._module.plan
     assert "[4, 4, 3, 3] bfloat16" in plan and "batch_norm" not in plan, plan
     got = predictor.run([x, r])[0].numpy()
@@ -207,7 +192,7 @@ def test_deleted_passes(tmp_path):
             for name in deleted:
                 config.delete_pass(name)
 
-        return _predictor(net, specs, tmp_path, change)._module.plan
+        return predictor_of(net, specs, tmp_path, change)._module.plan
 
     assert "conv2d_batch_norm_relu_inference(" in plan("fold_norm")
     assert "fold_batch_norm(" in plan("fold_parameters") and "fold_batch_norm(" not in plan()
@@ -250,7 +235,7 @@ class _Function(nn.Layer):
 def _check_pieces(net, x, op, folder):
     net.eval()
     want = net(proa.to_tensor(x)).numpy()
-    predictor = _predictor(net, [proa.static.InputSpec([None, *x.shape[1:]], "float32", "x")], folder)
+    predictor = predictor_of(net, [proa.static.InputSpec([None, *x.shape[1:]], "float32", "x")], folder)
     plan = predictor._module.plan
     ops = [op] if op is not None else []
     found = [o for o in ("gelu", "silu", "hardswish", "relu6", "layer_norm") if f" {o}(" in plan]
@@ -284,7 +269,7 @@ class _Norm(nn.Layer):
 def test_layer_normalization_is_recognized(shape, op, square, tmp_path):
     x = np.random.RandomState(0).randn(3, 8, 8).astype("float32")
     net = _Norm(shape, square)
-    _randomize(net)
+    randomize(net)
     _check_pieces(net, x, op, tmp_path)
 
 
@@ -294,7 +279,7 @@ def test_layer_normalization_is_recognized(shape, op, square, tmp_path):
 def test_layer_normalization_over_a_positive_axis(rank, axis, op, tmp_path):
     x = np.random.RandomState(0).randn(*[8] * rank).astype("float32")
     net = _Norm([8], lambda d: d * d, axis)
-    _randomize(net)
+    randomize(net)
     _check_pieces(net, x, op, tmp_path)
 
 
@@ -402,7 +387,7 @@ def test_attention_is_recognized(function, scale, batch, tmp_path):
         proa.static.InputSpec([3, batch, *q.shape[1:]], "float32", "qkv"),
         proa.static.InputSpec([batch if m.shape[0] == 5 else 1, *m.shape[1:]], "float32", "m"),
     ]
-    predictor = _predictor(net, specs, tmp_path)
+    predictor = predictor_of(net, specs, tmp_path)
     plan = predictor._module.plan
     assert (" attention(" in plan) == (scale is not None), plan
     assert ("softmax(" in plan) == (scale is None), plan
@@ -420,7 +405,7 @@ class _OfInputs(nn.Layer):
 def test_open_sizes_of_several_inputs_may_differ(tmp_path):
     """Products broadcast: keys of a batch of 1 serve all queries, which attention does not know."""
     specs = [proa.static.InputSpec([None, 2, None, 3], "float32", n) for n in "qkv"]
-    predictor = _predictor(_OfInputs(), specs, tmp_path)
+    predictor = predictor_of(_OfInputs(), specs, tmp_path)
     rng = np.random.RandomState(0)
     for batches in ((5, 5, 5), (5, 1, 1), (1, 5, 5), (1, 1, 5), (5, 5, 1)):
         given = [rng.randn(n, 2, 4, 3).astype("float32") for n in batches]
@@ -477,10 +462,10 @@ def test_a_product_and_its_bias(function, op, tmp_path):
             return function(x, self.weight, self.bias)
 
     net = Net()
-    _randomize(net)
+    randomize(net)
     x = np.random.RandomState(0).randn(3, 4, 4).astype("float32")
     want = net(proa.to_tensor(x)).numpy()
-    predictor = _predictor(net, [proa.static.InputSpec([None, 4, 4], "float32", "x")], tmp_path)
+    predictor = predictor_of(net, [proa.static.InputSpec([None, 4, 4], "float32", "x")], tmp_path)
     plan = predictor._module.plan
     assert [o for o in ("linear", "matmul") if f" {o}(" in plan] == [op], plan
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=2e-5, atol=2e-5)

@@ -3,19 +3,8 @@
 import numpy as np
 
 import proa
-from proa import inference, nn
-
-
-def _random(shape, seed=0):
-    return np.random.RandomState(seed).randn(*shape).astype("float32")
-
-
-def _predictor(net, specs, folder, change=lambda config: None):
-    net.eval()
-    proa.jit.save(net, str(folder / "net"), specs)
-    config = inference.Config(str(folder / "net"))
-    change(config)
-    return inference.create_predictor(config)
+from proa import nn
+from python.tests.saved_predictors import predictor_of, random
 
 
 class _Pictures(nn.Layer):
@@ -33,9 +22,9 @@ class _Pictures(nn.Layer):
 
 def test_memory_of_runs_is_planned(tmp_path):
     net = _Pictures()
-    predictor = _predictor(net, [proa.static.InputSpec([None, 3, None, None], "float32", "x")], tmp_path)
+    predictor = predictor_of(net, [proa.static.InputSpec([None, 3, None, None], "float32", "x")], tmp_path)
     shapes = [[4, 3, 128, 128], [2, 3, 256, 192], [8, 3, 96, 96]]
-    inputs = [_random(shape, i) for i, shape in enumerate(shapes)]
+    inputs = [random(shape, i) for i, shape in enumerate(shapes)]
     want = [net(proa.to_tensor(x)).numpy() for x in inputs]
     kept = []
     for _ in range(4):
@@ -47,8 +36,8 @@ def test_memory_of_runs_is_planned(tmp_path):
 
 
 def test_a_run_holds_what_is_in_use_at_once(tmp_path):
-    predictor = _predictor(_Pictures(), [proa.static.InputSpec([None, 3, 256, 256], "float32", "x")], tmp_path)
-    x = _random([8, 3, 256, 256])
+    predictor = predictor_of(_Pictures(), [proa.static.InputSpec([None, 3, 256, 256], "float32", "x")], tmp_path)
+    x = random([8, 3, 256, 256])
     proa._C.memory_release()
     before = proa._C.memory_figures()["reserved"]
     for _ in range(3):
@@ -62,7 +51,7 @@ def test_soak_of_random_shapes(tmp_path):
     def resident():
         return int(open("/proc/self/statm", encoding="utf-8").read().split()[1]) * 4096
 
-    predictor = _predictor(_Pictures(), [proa.static.InputSpec([None, 3, None, None], "float32", "x")], tmp_path)
+    predictor = predictor_of(_Pictures(), [proa.static.InputSpec([None, 3, None, None], "float32", "x")], tmp_path)
     rng = np.random.RandomState(0)
     # The largest first.
     shapes = [[4, 3, 192, 192]] + [

@@ -4,19 +4,8 @@ import numpy as np
 import pytest
 
 import proa
-from proa import inference, nn
-
-
-def _random(shape, seed=0):
-    return np.random.RandomState(seed).randn(*shape).astype("float32")
-
-
-def _predictor(net, specs, folder, change=lambda config: None):
-    net.eval()
-    proa.jit.save(net, str(folder / "net"), specs)
-    config = inference.Config(str(folder / "net"))
-    change(config)
-    return inference.create_predictor(config)
+from proa import nn
+from python.tests.saved_predictors import predictor_of, random, randomize
 
 
 def _threads(number):
@@ -38,15 +27,15 @@ class _Recurrent(nn.Layer):
 def test_directions_run_side_by_side(cell, threads, tmp_path):
     net = _Recurrent(cell)
     specs = [proa.static.InputSpec([None, None, 4], "float32", "x")]
-    predictor = _predictor(net, specs, tmp_path, _threads(threads))
+    predictor = predictor_of(net, specs, tmp_path, _threads(threads))
     plan = predictor._module.plan
     assert plan.count("side_by_side(") == 2 and plan.count("rnn(") == 4, plan
-    plain = _predictor(
+    plain = predictor_of(
         net, specs, tmp_path, lambda c: (_threads(threads)(c), c.pass_builder().delete_pass("side_by_side"))
     )
     assert "side_by_side" not in plain._module.plan
     for shape in ([2, 7, 4], [1, 1, 4], [5, 30, 4], [0, 3, 4]):
-        x = _random(shape)
+        x = random(shape)
         want = net(proa.to_tensor(x))
         for got in (predictor.run([x]), plain.run([x])):
             for one, other in zip(got, want):
@@ -54,10 +43,10 @@ def test_directions_run_side_by_side(cell, threads, tmp_path):
 
 
 def test_hooks_see_each_direction(tmp_path):
-    predictor = _predictor(
+    predictor = predictor_of(
         _Recurrent(nn.GRU), [proa.static.InputSpec([None, None, 4], "float32", "x")], tmp_path, _threads(2)
     )
-    x = _random([2, 3, 4])
+    x = random([2, 3, 4])
     want = predictor.run([x])[0].numpy()
     made = []
     predictor.register_output_hook(lambda op, name, tensor: made.append(op))
@@ -75,9 +64,9 @@ def test_a_recurrence_of_the_other_runs_behind_it(tmp_path):
             return self.second(self.first(x)[0])[0]
 
     net = Stacked()
-    predictor = _predictor(net, [proa.static.InputSpec([None, None, 4], "float32", "x")], tmp_path, _threads(2))
+    predictor = predictor_of(net, [proa.static.InputSpec([None, None, 4], "float32", "x")], tmp_path, _threads(2))
     assert "side_by_side" not in predictor._module.plan
-    x = _random([2, 5, 4])
+    x = random([2, 5, 4])
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), net(proa.to_tensor(x)).numpy(), rtol=1e-5, atol=1e-6)
 
 
@@ -91,18 +80,11 @@ def test_an_error_of_one_direction_is_the_error(tmp_path):
             return self.cell(x, None, n)[0]
 
     specs = [proa.static.InputSpec([None, None, 4], "float32", "x"), proa.static.InputSpec([None], "int64", "n")]
-    predictor = _predictor(Lengths(), specs, tmp_path, _threads(2))
+    predictor = predictor_of(Lengths(), specs, tmp_path, _threads(2))
     assert "side_by_side" in predictor._module.plan
     with pytest.raises(ValueError, match="length 9 of sample 0"):
-        predictor.run([_random([1, 3, 4]), np.array([9])])
-    assert predictor.run([_random([1, 3, 4]), np.array([2])])[0].shape == [1, 3, 8]
-
-
-def _randomize(net):
-    rng = np.random.RandomState(0)
-    for name, value in net.state_dict().items():
-        low = 0.5 if name.endswith("variance") else -0.5
-        value.set_value((low + rng.rand(*value.shape)).astype("float32"))
+        predictor.run([random([1, 3, 4]), np.array([9])])
+    assert predictor.run([random([1, 3, 4]), np.array([2])])[0].shape == [1, 3, 8]
 
 
 @pytest.mark.parametrize(
@@ -110,9 +92,9 @@ def _randomize(net):
 )
 def test_norms_behind_transposed_convolutions(settings, tmp_path):
     net = nn.Sequential(nn.Conv2DTranspose(3, 6, 3, **settings), nn.BatchNorm2D(6), nn.ReLU())
-    _randomize(net)
-    x = _random([2, 3, 5, 4])
-    predictor = _predictor(net, [proa.static.InputSpec([None, 3, 5, 4], "float32", "x")], tmp_path)
+    randomize(net)
+    x = random([2, 3, 5, 4])
+    predictor = predictor_of(net, [proa.static.InputSpec([None, 3, 5, 4], "float32", "x")], tmp_path)
     assert "batch_norm" not in predictor._module.plan, predictor._module.plan
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), net(proa.to_tensor(x)).numpy(), rtol=2e-5, atol=2e-5)
 
@@ -120,9 +102,9 @@ def test_norms_behind_transposed_convolutions(settings, tmp_path):
 @pytest.mark.parametrize("shape, folds", [([None, 5], True), ([None, 7, 5], False)])
 def test_norms_behind_products(shape, folds, tmp_path):
     net = nn.Sequential(nn.Linear(5, 7), nn.BatchNorm1D(7))
-    _randomize(net)
-    x = _random([3, *shape[1:]])
-    predictor = _predictor(net, [proa.static.InputSpec(shape, "float32", "x")], tmp_path)
+    randomize(net)
+    x = random([3, *shape[1:]])
+    predictor = predictor_of(net, [proa.static.InputSpec(shape, "float32", "x")], tmp_path)
     assert ("batch_norm" not in predictor._module.plan) == folds, predictor._module.plan
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), net(proa.to_tensor(x)).numpy(), rtol=2e-5, atol=2e-5)
 
@@ -139,9 +121,9 @@ def test_affine_channels_behind_convolutions(bias, tmp_path):
             return nn.functional.relu(proa.fluid.layers.affine_channel(self.conv(x), self.scale, self.shift))
 
     net = Affine()
-    _randomize(net)
-    x = _random([2, 3, 6, 5])
-    predictor = _predictor(net, [proa.static.InputSpec([None, 3, 6, 5], "float32", "x")], tmp_path)
+    randomize(net)
+    x = random([2, 3, 6, 5])
+    predictor = predictor_of(net, [proa.static.InputSpec([None, 3, 6, 5], "float32", "x")], tmp_path)
     plan = predictor._module.plan
     assert "multiply" not in plan and 'activation="relu"' in plan, plan
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), net(proa.to_tensor(x)).numpy(), rtol=2e-5, atol=2e-5)

@@ -22,6 +22,7 @@ __all__ = [
     "send_ue_recv", "send_uv",
 ]  # fmt: skip
 
+_REDUCTIONS = ("sum", "mean", "max", "min")
 _MESSAGES = {"add": _C.ops.add, "sub": _C.ops.subtract, "mul": _C.ops.multiply, "div": _C.ops.divide}
 
 
@@ -55,7 +56,7 @@ def send_u_recv(x, src_index, dst_index, reduce_op="sum", out_size=None, name=No
         >>> proa.geometric.send_u_recv(x, proa.to_tensor([0, 1, 2, 0]), proa.to_tensor([1, 2, 1, 0])).tolist()
         [[0.0, 2.0, 3.0], [2.0, 8.0, 10.0], [1.0, 4.0, 5.0]]
     """
-    word("send_u_recv", "reduce_op", reduce_op, ("sum", "mean", "max", "min"))
+    word("send_u_recv", "reduce_op", reduce_op, _REDUCTIONS)
     return graph_send_recv(x, src_index, dst_index, reduce_op, out_size)
 
 
@@ -82,7 +83,7 @@ def send_ue_recv(x, y, src_index, dst_index, message_op="add", reduce_op="sum", 
         [[0.0, 2000.0], [200.0, 602.0], [10.0, 40.0]]
     """
     word("send_ue_recv", "message_op", message_op, tuple(_MESSAGES))
-    word("send_ue_recv", "reduce_op", reduce_op, ("sum", "mean", "max", "min"))
+    word("send_ue_recv", "reduce_op", reduce_op, _REDUCTIONS)
     x, y, src_index, dst_index = _tensors("send_ue_recv", x=x, y=y, src_index=src_index, dst_index=dst_index)
     messages = _message(_C.ops.gather(x, src_index), y, message_op)  # refuses what has no rows
     out_size = number(out_size)

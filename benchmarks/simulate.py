@@ -2,10 +2,10 @@
 
     python benchmarks/simulate.py [--networks mlp gpt] [--ranks 1 2 4 8] [--steps 8] [--trace FOLDER]
 
-Costs are fitted to steps of smaller and larger networks of the kind (other widths and batches than what is predicted), of two
-processes at a time, since these share caches and memory; the link to collectives of two ranks, and to steps of two ranks with
-these networks; what ranks that share a core do to each other's caches to the CPU time of pipelines of them. What is
-predicted was not measured before.
+Costs of calls are measured in steps of the network in one process, two of them at a time, since these share caches and memory.
+What ranks cost beside that is fitted to a smaller and a larger network: the link to collectives of two ranks, and to data
+parallel steps of two; what ranks that share a core do to each other's caches to the CPU time of pipelines. No step of several
+ranks that is predicted was measured before.
 What other processes of the machine took meanwhile is printed (disturbance.py); a disturbed job is measured again.
 """
 
@@ -32,11 +32,11 @@ from proa.distributed.fleet.meta_parallel import LayerDesc, PipelineLayer
 _CORES = len(os.sched_getaffinity(0))
 _MICRO = 4  # micro-batches of a pipeline's step, at least
 
-# Sizes that are predicted, and those that costs are fitted to.
+# Sizes that are predicted, and those that the link and what ranks share are fitted to.
 _SIZES = {
-    "mlp": ({"width": 1024, "batch": 32}, [{"width": 768, "batch": 16}, {"width": 768, "batch": 48}, {"width": 1280, "batch": 48}]),
-    "gpt": ({"width": 256, "batch": 8}, [{"width": 192, "batch": 4}, {"width": 192, "batch": 12}, {"width": 320, "batch": 12}]),
-}  # fmt: skip
+    "mlp": ({"width": 1024, "batch": 32}, [{"width": 768, "batch": 16}, {"width": 1280, "batch": 48}]),
+    "gpt": ({"width": 256, "batch": 8}, [{"width": 192, "batch": 4}, {"width": 320, "batch": 12}]),
+}
 _LENGTH, _WORDS = 64, 96
 
 
@@ -107,44 +107,44 @@ def _data(shape, dtype):
 # What the processes of a job do -----------------------------------------------------
 
 
-def _step_of_one(kind, width, batch):
+def _step_of_one(kind, width, batch, passes=1):
     """One step of one process."""
     classes, x, y, loss = _layers(kind, width, batch)
-    return _training(nn.Sequential(*[layer(width) for layer in classes]), loss, _data(*x), _data(*y))
+    return _training(nn.Sequential(*[layer(width) for layer in classes]), loss, _data(*x), _data(*y), passes)
 
 
-def _training(net, loss, x, y):
-    """A function that does one step of Adam."""
+def _training(net, loss, x, y, passes=1):
+    """A function that does one step of Adam, with the gradients of some micro-batches."""
     adam = proa.optimizer.Adam(1e-3, parameters=net.parameters())
 
     def step():
-        loss(net(x), y).backward()
+        for _ in range(passes):
+            loss(net(x), y).backward()
         adam.step()
         adam.clear_grad()
 
     return step
 
 
-def _calibrate(kind):
+def _calibrate(kind, sizes):
     dist.init_parallel_env()
-    samples = []
-    for sizes in _SIZES[kind][1]:
-        step = _step_of_one(kind, **sizes)
+    samples = _packing()
+    for passes in (1, 2):  # which add their gradients, as the micro-batches of a pipeline do
+        step = _step_of_one(kind, **sizes, passes=passes)
         dist.barrier()
-        samples += simulate.measure_step(step, rounds=6)
-    samples += _packing()
+        samples += simulate.measure_step(step, rounds=8)
     links = simulate.measure_links(kinds=("all_reduce", "send"), sizes=(1 << 16, 1 << 20, 1 << 22, 1 << 24))
     return {"samples": samples, "links": links}
 
 
 def _packing():
-    """What it takes to put gradients together for an exchange."""
-    found = []
+    """What it takes to put gradients together for an exchange, which are in no cache any more."""
+    found, sets = [], 12
     for count in (1 << 18, 1 << 20, 1 << 22):
-        parts, times = [proa.rand([count // 4]) for _ in range(4)], []
-        for _ in range(7):
+        parts, times = [[proa.rand([count // 4]) for _ in range(4)] for _ in range(sets)], []
+        for tensors in parts:
             began = time.perf_counter()
-            proa.concat(parts)
+            proa.concat(tensors)
             times.append(time.perf_counter() - began)
         found.append(simulate.OpSample("concat", 0.0, 8.0 * count, statistics.median(times)))
     return found
@@ -246,24 +246,31 @@ def _predict(work, costs, link, ranks, way, crowding=0.0):
     return simulate.predict(work, topology, strategy, costs, cuts=_cuts(work, ranks if way == "pp" else 1))
 
 
+def _costs(kind, roof, sizes):
+    """The costs of a network's calls, and measured collectives."""
+    job = functools.partial(_job, min(_CORES, 2), "calibrate", kind, 0, json.dumps(sizes))
+    found = disturbance.calm(job).value
+    costs = simulate.fit([simulate.OpSample(*sample) for sample in found["samples"]], roof)
+    return costs, [simulate.LinkSample(*sample) for sample in found["links"]]
+
+
 def _fitted(kind, roof, steps):
-    """The costs, the link and the crowding of this machine, by networks of other sizes."""
-    measured = disturbance.calm(lambda: _job(min(_CORES, 2), "calibrate", kind, 0, "")).value
-    costs = simulate.fit([simulate.OpSample(*sample) for sample in measured["samples"]], roof)
-    link = simulate.fit_link([simulate.LinkSample(*sample) for sample in measured["links"]], cores=1.0)
-    cases, used = [], {1: 0.0, 2: 0.0}  # CPU seconds, by ranks for each core
-    for sizes in _SIZES[kind][1][::2]:
+    """The link and the crowding of this machine, by networks of other sizes."""
+    cases, links, used = [], [], {1: 0.0, 2: 0.0}  # CPU seconds, by ranks for each core
+    for sizes in _SIZES[kind][1]:
+        costs, measured = _costs(kind, roof, sizes)
+        links += measured
         work = _work(kind, sizes)
-        for way in ("dp", "pp"):
-            took = disturbance.calm(functools.partial(_job, 2, way, kind, steps, json.dumps(sizes))).value
-            cases.append(
-                (lambda link, work=work, way=way: _predict(work, costs, link, 2, way).seconds, took["seconds"])
-            )
+        took = disturbance.calm(functools.partial(_job, 2, "dp", kind, steps, json.dumps(sizes))).value
+        cases.append(
+            (lambda link, work=work, costs=costs: _predict(work, costs, link, 2, "dp").seconds, took["seconds"])
+        )
         # A micro-batch on as many ranks as there are cores, and on twice as many.
         for each in used:
             ranks = each * _CORES
             used[each] += _job(ranks, "pp", kind, steps, json.dumps(sizes))["cpu"] / max(_MICRO, ranks)
-    return costs, simulate.fit_link_to_steps(link, cases), simulate.fit_crowding(list(used.items()))
+    link = simulate.fit_link(links, cores=1.0)
+    return simulate.fit_link_to_steps(link, cases), simulate.fit_crowding(list(used.items()))
 
 
 def main():
@@ -277,7 +284,11 @@ def main():
     options = parser.parse_args()
     if options.worker:
         what, kind, steps, sizes = options.worker
-        found = _calibrate(kind) if what == "calibrate" else _measure(kind, what, int(steps), json.loads(sizes))
+        found = (
+            _calibrate(kind, json.loads(sizes))
+            if what == "calibrate"
+            else _measure(kind, what, int(steps), json.loads(sizes))
+        )
         print(json.dumps(found), flush=True)
         return
     disturbance.REPEATS = options.repeats
@@ -285,8 +296,9 @@ def main():
     roof = tuple(1e9 * rate for rate in profiler.measure_roof())
     worst = 0.0
     for kind in options.networks:
-        costs, link, crowding = _fitted(kind, roof, options.steps)
+        link, crowding = _fitted(kind, roof, options.steps)
         sizes = _SIZES[kind][0]
+        costs, _ = _costs(kind, roof, sizes)
         work = _work(kind, sizes)
         print(f"{kind}: {work}; {costs}; {link}; crowding {crowding:.3f}")
         for way, ranks in ((way, ranks) for way in ("dp", "pp") for ranks in options.ranks if ranks > 1 or way == "dp"):

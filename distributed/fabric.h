@@ -23,6 +23,14 @@ struct CommonMemory {
   std::shared_ptr<void> owner;
 };
 
+// Memory that one rank has made for another, which finds it by `where`, some
+// tens of bytes. The offer is kept until the other has taken it.
+struct Offer {
+  CommonMemory memory;
+  std::string where;
+  Socket file;
+};
+
 enum class Presence : uint8_t { kHere, kLeft, kLost };
 
 class Fabric {
@@ -42,6 +50,10 @@ class Fabric {
   virtual CommonMemory Share(const std::string& name,
                              std::span<const int> members, size_t bytes,
                              Limit limit) = 0;
+  // The same for a pair that has a connection to say `where` by. No data if
+  // there is none, or it is not reached.
+  virtual Offer OfferMemory(size_t bytes) = 0;
+  virtual CommonMemory TakeMemory(const std::string& where, size_t bytes) = 0;
   virtual Presence presence(int peer) const = 0;
   // This rank leaves in order. Called before the end by who has no error.
   virtual void SayGoodbye() = 0;

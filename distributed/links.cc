@@ -20,6 +20,8 @@ namespace {
 
 constexpr size_t kLargestRing = size_t{512} << 10;
 constexpr size_t kSmallestRing = size_t{64} << 10;
+// A message that fits is sent without a wait (messages.cc).
+constexpr size_t kPairRing = size_t{2} << 20;
 constexpr size_t kAllRings = size_t{32} << 20;
 
 struct alignas(64) Counter {
@@ -40,13 +42,13 @@ class SharedLinks final : public Links {
     return std::clamp(kAllRings / std::max<size_t>(pairs, 1) / 4096 * 4096,
                       kSmallestRing, kLargestRing);
   }
-  static size_t BytesFor(int n) {
+  static size_t BytesFor(int n, size_t capacity) {
     const size_t pairs = static_cast<size_t>(n) * n;
-    return n * sizeof(Bell) + pairs * (2 * sizeof(Counter) + CapacityFor(n));
+    return n * sizeof(Bell) + pairs * (2 * sizeof(Counter) + capacity);
   }
 
-  SharedLinks(CommonMemory memory, int me, int n)
-      : Links(me, n, CapacityFor(n)),
+  SharedLinks(CommonMemory memory, int me, int n, size_t bytes)
+      : Links(me, n, bytes),
         memory_(std::move(memory)),
         bells_(reinterpret_cast<Bell*>(memory_.data)) {
     auto* counters = reinterpret_cast<Counter*>(bells_ + n);
@@ -72,7 +74,7 @@ class SharedLinks final : public Links {
       if (own.bell.load(std::memory_order_acquire) != ticket) return;
       __builtin_ia32_pause();
     }
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 1; ++i) {
       if (own.bell.load(std::memory_order_acquire) != ticket) return;
       sched_yield();
     }
@@ -213,21 +215,43 @@ void Links::Drop(int peer, size_t n) {
   Changed(peer);
 }
 
+void CopyOut(Links& links, int peer, void* to, size_t n) {
+  Piece pieces[2];
+  links.Look(peer, n, pieces);
+  std::memcpy(to, pieces[0].data, pieces[0].size);
+  std::memcpy(static_cast<char*>(to) + pieces[0].size, pieces[1].data,
+              pieces[1].size);
+  links.Drop(peer, n);
+}
+
 std::unique_ptr<Links> NewLinks(Fabric& fabric, const std::string& name,
                                 std::span<const int> members, int me,
                                 bool shared, Limit limit) {
   const int n = static_cast<int>(members.size());
   if (shared) {
+    const size_t ring = SharedLinks::CapacityFor(n);
     CommonMemory memory =
-        fabric.Share(name, members, SharedLinks::BytesFor(n), limit);
+        fabric.Share(name, members, SharedLinks::BytesFor(n, ring), limit);
     if (memory.data != nullptr) {
-      return std::make_unique<SharedLinks>(std::move(memory), me, n);
+      return std::make_unique<SharedLinks>(std::move(memory), me, n, ring);
     }
   }
   std::vector<Socket> sockets(n);
   for (int i = 0; i < n; ++i) {
     if (i != me) sockets[i] = fabric.Connect(members[i], name, limit);
   }
+  return std::make_unique<SocketLinks>(std::move(sockets), me);
+}
+
+size_t PairBytes() { return SharedLinks::BytesFor(2, kPairRing); }
+
+std::unique_ptr<Links> NewPair(CommonMemory memory, int me) {
+  return std::make_unique<SharedLinks>(std::move(memory), me, 2, kPairRing);
+}
+
+std::unique_ptr<Links> NewPair(Socket connection, int me) {
+  std::vector<Socket> sockets(2);
+  sockets[1 - me] = std::move(connection);
   return std::make_unique<SocketLinks>(std::move(sockets), me);
 }
 

@@ -80,11 +80,30 @@ class Links {
   const size_t capacity_;
 };
 
+// The next `n` bytes from a peer, which have come.
+void CopyOut(Links& links, int peer, void* to, size_t n);
+// Bytes that are moved at once: a quarter of a ring, so that both ends work at
+// a time.
+inline size_t PieceOf(const Links& links) {
+  return links.capacity() / 4 / kAlign * kAlign;
+}
+// How much of `left` bytes fits into `space` and keeps positions aligned.
+constexpr size_t Fitting(size_t left, size_t space) {
+  return Padded(left) <= space ? left : space / kAlign * kAlign;
+}
+
 // Of the ranks `members` of the job, of which this one is number `me`; by
 // common memory if they have some and `shared` allows it.
 std::unique_ptr<Links> NewLinks(Fabric& fabric, const std::string& name,
                                 std::span<const int> members, int me,
                                 bool shared, Limit limit);
+
+// One direction between two ranks, of which this one is number `me`: in
+// `PairBytes()` of zeroed memory, or beside a connection that is used for
+// nothing else.
+size_t PairBytes();
+std::unique_ptr<Links> NewPair(CommonMemory memory, int me);
+std::unique_ptr<Links> NewPair(Socket connection, int me);
 
 }  // namespace proa::inline v0::distributed
 

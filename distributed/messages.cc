@@ -1,12 +1,12 @@
 // Sends and receives of a process group.
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <string>
 #include <vector>
 
+#include "distributed/links.h"
 #include "distributed/process_group_parts.h"
 #include "ops/call_site.h"
 #include "tensor/error.h"
@@ -41,6 +41,7 @@ std::shared_ptr<Work> ProcessGroup::StartMessage(const CollectiveCall& call,
   header.on_device = turn != nullptr;
   const CollectiveCall flat = InOnePiece(call, turn != nullptr);
   if (turn != nullptr) turn->Begin();
+  const bool brief = sends && turn == nullptr && IsBrief(*box, flat.in.bytes());
   auto work =
       (sends ? box->out : box->in)
           .Run(
@@ -68,93 +69,82 @@ std::shared_ptr<Work> ProcessGroup::StartMessage(const CollectiveCall& call,
                 Close(turn, flat, call);
                 Follow(turn, header, box->peer, [](std::exception_ptr) {});
               },
-              wait);
+              wait, brief);
   return InOrder(std::move(work), turn, wait);
 }
 
 namespace {
 
-struct Patience {
-  const Fabric& fabric;
-  const int peer;  // of the job
-  const std::atomic<bool>& aborted;
-  const Clock::time_point end;
-  const bool here;
-  const CallHeader& own;
+// The other rank of a pair, of which the lower one is number 0.
+int Other(const Links& links) { return 1 - links.me(); }
 
-  std::string What() const {
-    return absl::StrCat(Name(own.kind),
-                        own.kind == Collective::kSend ? " to " : " from ",
-                        "rank ", peer, " #", own.sequence,
-                        own.Where().empty() ? "" : " ", own.Where());
-  }
-  [[noreturn]] void FailGone() const {
-    Fail(absl::StatusCode::kUnavailable, What(), ": rank ", peer,
-         fabric.presence(peer) == Presence::kLeft
-             ? " has left the job"
-             : " died (its connection is gone)");
-  }
-  void Look() const {
-    Check();
-    if (fabric.presence(peer) != Presence::kHere) FailGone();
-  }
-  void Check() const {
-    if (here) LookForInterrupt();
-    if (aborted.load()) {
-      Fail(absl::StatusCode::kCancelled, What(), ": the group was ended");
-    }
-    if (Clock::now() >= end) {
-      Fail(absl::StatusCode::kDeadlineExceeded, What(), ": rank ", peer,
-           own.kind == Collective::kSend ? " did not receive it in time"
-                                         : " sent nothing in time");
-    }
-  }
-};
-
-void MoveAll(int fd, char* data, size_t n, bool out, const Patience& p) {
+// Calls move(), which says how many of the `n` bytes it moved, until that is
+// all.
+template <typename F>
+void MoveAll(Links& links, size_t n, const Patience& p, const F& move) {
   size_t done = 0;
   while (done < n) {
-    const ssize_t k =
-        out ? send(fd, data + done, n - done, MSG_NOSIGNAL | MSG_DONTWAIT)
-            : recv(fd, data + done, n - done, MSG_DONTWAIT);
-    if (k > 0) {
+    // Data that came before the end would be there when it is seen.
+    const bool gone = p.fabric.presence(p.peer) != Presence::kHere;
+    const uint32_t ticket = links.Ticket();
+    if (const size_t k = move(done); k > 0) {
       done += k;
       continue;
     }
-    if (k == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
-      p.FailGone();
+    p.Check();
+    if (gone || links.HasEnded(Other(links))) p.FailGone();
+    links.Wait(ticket);
+  }
+}
+
+void Write(Links& links, const void* data, size_t n, const Patience& p) {
+  MoveAll(links, n, p, [&](size_t done) {
+    const size_t k =
+        Fitting(std::min(PieceOf(links), n - done), links.Space(Other(links)));
+    if (k > 0) {
+      links.Write(Other(links), static_cast<const char*>(data) + done, k);
     }
-    pollfd wait{fd, static_cast<short>(out ? POLLOUT : POLLIN), 0};
-    // Data that came before the end would be there when the wait is over.
-    const bool gone = p.fabric.presence(p.peer) != Presence::kHere;
-    if (poll(&wait, 1, 20) == 0) {
-      p.Check();
-      if (gone) p.FailGone();
+    return k;
+  });
+}
+
+void Read(Links& links, void* data, size_t n, const Patience& p) {
+  MoveAll(links, n, p, [&](size_t done) {
+    const size_t k = Fitting(std::min(PieceOf(links), n - done),
+                             links.Available(Other(links)));
+    if (k > 0) {
+      CopyOut(links, Other(links), static_cast<char*>(data) + done, k);
     }
+    return k;
+  });
+}
+
+// Until what was written is on its way without us.
+void Drain(Links& links, const Patience& p) {
+  while (!links.IsDrained()) {
+    p.Check();
+    links.Wait(links.Ticket());
   }
 }
 
 // Takes a message that nobody wants to its end: who sent it did nothing wrong,
 // and must not find the connection closed halfway.
-void ReadAway(int fd, size_t n, const Patience& p) {
+void ReadAway(Links& links, size_t n, const Patience& p) {
   try {
     std::vector<char> piece(std::min<size_t>(n, 1 << 16));
     for (; n > 0; n -= std::min(n, piece.size())) {
-      MoveAll(fd, piece.data(), std::min(n, piece.size()), false, p);
+      Read(links, piece.data(), std::min(n, piece.size()), p);
     }
   } catch (const Error&) {  // What is wrong with the message says more.
   }
 }
 
-// The connection of the pair, when both have asked for it.
-int Opened(std::mutex& mu, Socket& socket, Fabric& fabric,
-           const std::string& name, const Patience& p) {
-  const std::lock_guard lock(mu);
-  while (!socket) {
+Socket Connected(Fabric& fabric, const std::string& name, const Patience& p) {
+  while (true) {
     // Who was here when the attempt began may have connected since, and left.
     const bool gone = p.fabric.presence(p.peer) != Presence::kHere;
     try {
-      socket = fabric.Connect(p.peer, name, gone ? Limit(1000) : Limit(100));
+      return fabric.Connect(p.peer, name, gone ? Limit(1000) : Limit(100));
     } catch (const Error& e) {
       if (gone) p.FailGone();
       // Slow to answer, or to take the connection; p.Check() knows for how long
@@ -166,26 +156,95 @@ int Opened(std::mutex& mu, Socket& socket, Fabric& fabric,
       p.Check();
     }
   }
-  return socket.fd();
+}
+
+// How the lower rank of a pair says where memory is; without, there is none.
+struct Where {
+  uint64_t size = 0;
+  std::array<char, 120> text = {};
+};
+
+// What both ranks see, if they can. They agree by a connection.
+CommonMemory MemoryOf(Fabric& fabric, Links& links, size_t bytes,
+                      const Patience& p) {
+  Where where;
+  uint64_t taken = 0;
+  if (links.me() == 0) {
+    const Offer offer = fabric.OfferMemory(bytes);
+    if (offer.where.size() <= where.text.size()) {
+      where.size = offer.where.size();
+      std::ranges::copy(offer.where, where.text.begin());
+    }
+    Write(links, &where, sizeof where, p);
+    Drain(links, p);
+    Read(links, &taken, sizeof taken, p);
+    return taken == 1 ? offer.memory : CommonMemory();
+  }
+  Read(links, &where, sizeof where, p);
+  CommonMemory memory;
+  if (where.size > 0 && where.size <= where.text.size()) {
+    memory = fabric.TakeMemory({where.text.data(), where.size}, bytes);
+  }
+  taken = memory.data != nullptr;
+  Write(links, &taken, sizeof taken, p);
+  Drain(links, p);
+  return memory;
 }
 
 }  // namespace
+
+// Makes the links of a pair, when both have asked for them.
+void ProcessGroup::Open(Mailbox& box, const Patience& p) {
+  const std::lock_guard lock(box.mu);
+  if (box.to != nullptr) return;
+  const int me = rank_ < box.peer ? 0 : 1;
+  const auto name = [&](const char* what) {
+    return absl::StrCat("messages ", id(), what);
+  };
+  // From the lower rank to the higher one, and back.
+  std::array<std::unique_ptr<Links>, 2> ways = {
+      NewPair(Connected(*fabric_, name(""), p), me), nullptr};
+  CommonMemory memory;
+  if (options_.shared_memory) {
+    memory = MemoryOf(*fabric_, *ways[0], 2 * PairBytes(), p);
+  }
+  if (memory.data != nullptr) {
+    for (int i = 0; i < 2; ++i) {
+      ways[i] = NewPair(CommonMemory{memory.data + i * PairBytes(), PairBytes(),
+                                     memory.owner},
+                        me);
+    }
+  } else {
+    ways[1] = NewPair(Connected(*fabric_, name(" back"), p), me);
+  }
+  box.from = std::move(ways[1 - me]);
+  box.to = std::move(ways[me]);
+}
+
+// Whether a message of so many bytes is sent without a wait.
+bool ProcessGroup::IsBrief(Mailbox& box, size_t bytes) {
+  const std::unique_lock lock(box.mu, std::try_to_lock);
+  return lock && box.to != nullptr &&
+         box.to->Space(Other(*box.to)) >=
+             Padded(sizeof(CallHeader)) + Padded(bytes);
+}
 
 void ProcessGroup::Send(Mailbox& box, const CollectiveCall& call,
                         const CallHeader& header, bool here, const Turn& turn) {
   const Patience p{*fabric_, members()[box.peer],
                    aborted_, Clock::now() + options_.limit,
                    here,     header};
-  const int fd =
-      Opened(box.mu, box.socket, *fabric_, absl::StrCat("messages ", id()), p);
+  Open(box, p);
   CallHeader own = header;
   own.bytes = call.in.bytes();
-  MoveAll(fd, reinterpret_cast<char*>(&own), sizeof own, true, p);
+  Write(*box.to, &own, sizeof own, p);
+  if (turn == nullptr) {
+    Write(*box.to, call.in.raw_data(), call.in.bytes(), p);
+  }
+  Drain(*box.to, p);
   if (turn != nullptr) {
     device_backend_->MoveOnDevice(call, {}, {}, turn.get(), [&] { p.Look(); });
-    return;
   }
-  MoveAll(fd, static_cast<char*>(call.in.raw_data()), call.in.bytes(), true, p);
 }
 
 void ProcessGroup::Receive(Mailbox& box, const CollectiveCall& call,
@@ -194,17 +253,16 @@ void ProcessGroup::Receive(Mailbox& box, const CollectiveCall& call,
   const Patience p{*fabric_, members()[box.peer],
                    aborted_, Clock::now() + options_.limit,
                    here,     header};
-  const int fd =
-      Opened(box.mu, box.socket, *fabric_, absl::StrCat("messages ", id()), p);
+  Open(box, p);
   CallHeader theirs;
-  MoveAll(fd, reinterpret_cast<char*>(&theirs), sizeof theirs, false, p);
+  Read(*box.from, &theirs, sizeof theirs, p);
   if (theirs.magic != CallHeader::kMagic ||
       theirs.sequence != header.sequence || theirs.dtype != header.dtype ||
       theirs.bytes != call.out.bytes() ||
       theirs.on_device != header.on_device ||
       theirs.answered != header.answered || !theirs.SameShape(header)) {
     if (theirs.magic == CallHeader::kMagic && theirs.on_device == 0) {
-      ReadAway(fd, theirs.bytes, p);
+      ReadAway(*box.from, theirs.bytes, p);
     }
     Fail(absl::StatusCode::kFailedPrecondition, p.What(), ": rank ", p.peer,
          " sends ", theirs.Text(), ", and ", Describe(call.out),
@@ -219,8 +277,7 @@ void ProcessGroup::Receive(Mailbox& box, const CollectiveCall& call,
     device_backend_->MoveOnDevice(call, {}, {}, turn.get(), [&] { p.Look(); });
     return;
   }
-  MoveAll(fd, static_cast<char*>(call.out.raw_data()), call.out.bytes(), false,
-          p);
+  Read(*box.from, call.out.raw_data(), call.out.bytes(), p);
 }
 
 }  // namespace proa::inline v0::distributed

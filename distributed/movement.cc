@@ -23,20 +23,6 @@ void Loop(Links& links, const Watch& watch, const F& step) {
   }
 }
 
-void CopyOut(Links& links, int peer, void* to, size_t n) {
-  Piece pieces[2];
-  links.Look(peer, n, pieces);
-  std::memcpy(to, pieces[0].data, pieces[0].size);
-  std::memcpy(static_cast<char*>(to) + pieces[0].size, pieces[1].data,
-              pieces[1].size);
-  links.Drop(peer, n);
-}
-
-// How much of `left` bytes fits into `space` and keeps positions aligned.
-size_t Fitting(size_t left, size_t space) {
-  return Padded(left) <= space ? left : space / kAlign * kAlign;
-}
-
 // One Reduce. Each pair's stream is a fixed sequence of chunks: those of x for
 // the reader (S), and those that the writer has combined (R), one S ahead:
 // S0 S1 R0 S2 R1 ... So nobody says what comes next, and nobody waits for a
@@ -261,8 +247,7 @@ void ExchangeBytes(Links& links, std::span<const Bytes> to,
   if (to[me].data != from[me].data && from[me].size > 0) {
     std::memmove(from[me].data, to[me].data, from[me].size);
   }
-  // Pieces of a quarter of a ring, so that both ends work at a time.
-  const size_t piece = links.capacity() / 4 / kAlign * kAlign;
+  const size_t piece = PieceOf(links);
   std::vector<size_t> sent(n), got(n);
   Loop(links, watch, [&] {
     Step s;

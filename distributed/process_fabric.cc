@@ -94,6 +94,8 @@ class ProcessFabric final : public Fabric {
 
   CommonMemory Share(const std::string& name, std::span<const int> members,
                      size_t bytes, Limit limit) override;
+  Offer OfferMemory(size_t bytes) override;
+  CommonMemory TakeMemory(const std::string& where, size_t bytes) override;
 
   Presence presence(int peer) const override {
     return presence_[peer].load(std::memory_order_acquire);
@@ -245,55 +247,62 @@ CommonMemory Map(int fd, size_t bytes) {
 
 constexpr size_t kNonce = 16;
 
-// Memory without a name in a file system: of the first member, reached by the
+// Memory without a name in a file system: of who offers it, reached by the
 // others through /proc while it waits for them. Nothing is left behind however
 // they end. Behind it stands a random number, so that a process of another
 // namespace is not mistaken for it.
+Offer ProcessFabric::OfferMemory(size_t bytes) {
+  const size_t all = bytes + kNonce;
+  Offer offer;
+  offer.file = Socket(memfd_create("proa", MFD_CLOEXEC));
+  std::string nonce(kNonce, '\0');
+  if (offer.file && ftruncate(offer.file.fd(), static_cast<off_t>(all)) == 0 &&
+      getrandom(nonce.data(), kNonce, 0) == static_cast<ssize_t>(kNonce)) {
+    offer.memory = Map(offer.file.fd(), all);
+  }
+  if (offer.memory.data == nullptr) return {};
+  std::memcpy(offer.memory.data + bytes, nonce.data(), kNonce);
+  offer.where =
+      absl::StrCat("/proc/", getpid(), "/fd/", offer.file.fd(), "\n", nonce);
+  return offer;
+}
+
+CommonMemory ProcessFabric::TakeMemory(const std::string& where, size_t bytes) {
+  const size_t all = bytes + kNonce;
+  const size_t end = where.find('\n');
+  if (end == std::string::npos || where.size() != end + 1 + kNonce) return {};
+  Socket file(open(where.substr(0, end).c_str(), O_RDWR | O_CLOEXEC));
+  if (!file) return {};
+  CommonMemory memory = Map(file.fd(), all);
+  // A file that is shorter than this would fault.
+  if (memory.data != nullptr &&
+      (lseek(file.fd(), 0, SEEK_END) != static_cast<off_t>(all) ||
+       std::memcmp(memory.data + bytes, where.data() + end + 1, kNonce) != 0)) {
+    return {};
+  }
+  return memory;
+}
+
 CommonMemory ProcessFabric::Share(const std::string& name,
                                   std::span<const int> members, size_t bytes,
                                   Limit limit) {
-  const size_t all = bytes + kNonce;
   const auto key = [&](const std::string& what) {
     return absl::StrCat("memory/", name, "/", what);
   };
   if (rank() == members[0]) {
-    Socket file(memfd_create("proa", MFD_CLOEXEC));
-    CommonMemory memory;
-    std::string nonce(kNonce, '\0');
-    if (file && ftruncate(file.fd(), static_cast<off_t>(all)) == 0 &&
-        getrandom(nonce.data(), kNonce, 0) == static_cast<ssize_t>(kNonce)) {
-      memory = Map(file.fd(), all);
-    }
-    if (memory.data != nullptr) {
-      std::memcpy(memory.data + bytes, nonce.data(), kNonce);
-    }
-    store().Set(key("where"), memory.data == nullptr
-                                  ? std::string()
-                                  : absl::StrCat("/proc/", getpid(), "/fd/",
-                                                 file.fd(), "\n", nonce));
-    bool shared = memory.data != nullptr;
+    const Offer offer = OfferMemory(bytes);
+    store().Set(key("where"), offer.where);
+    bool shared = offer.memory.data != nullptr;
     for (size_t i = 1; i < members.size(); ++i) {
       shared &= Await(key(std::to_string(i)), limit, "new_group") == "yes";
     }
     store().Set(key("verdict"), shared ? "yes" : "no");
-    return shared ? memory : CommonMemory();
+    return shared ? offer.memory : CommonMemory();
   }
   size_t place = 0;
   while (members[place] != rank()) ++place;
-  const std::string where = Await(key("where"), limit, "new_group");
-  const size_t end = where.find('\n');
-  CommonMemory memory;
-  if (end != std::string::npos) {
-    Socket file(open(where.substr(0, end).c_str(), O_RDWR | O_CLOEXEC));
-    if (file) memory = Map(file.fd(), all);
-    // A file that is shorter than this would fault.
-    if (memory.data != nullptr &&
-        (lseek(file.fd(), 0, SEEK_END) != static_cast<off_t>(all) ||
-         std::memcmp(memory.data + bytes, where.data() + end + 1, kNonce) !=
-             0)) {
-      memory = {};
-    }
-  }
+  const CommonMemory memory =
+      TakeMemory(Await(key("where"), limit, "new_group"), bytes);
   store().Set(key(std::to_string(place)),
               memory.data == nullptr ? "no" : "yes");
   return Await(key("verdict"), limit, "new_group") == "yes" ? memory

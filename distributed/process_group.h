@@ -38,6 +38,8 @@ struct GroupOptions {
   std::string backend = kDefaultBackend;
 };
 
+struct Patience;  // process_group_parts.h
+
 class ProcessGroup {
  public:
   // Called by all members, and by them only. Throws Error if one of them does
@@ -82,6 +84,8 @@ class ProcessGroup {
               std::function<void(std::exception_ptr)> ended);
   void Break(std::exception_ptr error);
   void AgreeOnBackend();
+  void Open(Mailbox& box, const Patience& p);
+  static bool IsBrief(Mailbox& box, size_t bytes);
   void Send(Mailbox& box, const CollectiveCall& call, const CallHeader& header,
             bool here, const Turn& turn);
   void Receive(Mailbox& box, const CollectiveCall& call,

@@ -22,7 +22,15 @@ struct World {
   std::mutex mu;
   std::map<std::string, Socket> ends;  // of which the first was taken
   std::map<std::string, std::weak_ptr<void>> memory;
+  uint64_t offers = 0;
 };
+
+std::shared_ptr<void> Zeroed(size_t bytes) {
+  void* at = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  if (at == nullptr) return nullptr;
+  std::memset(at, 0, bytes);
+  return {at, &std::free};
+}
 
 // A job that some of its threads have not come to yet. It is kept until all
 // have: the first may leave before the last comes.
@@ -80,14 +88,30 @@ class ThreadFabric final : public Fabric {
                      size_t bytes, Limit) override {
     const std::lock_guard lock(world_->mu);
     std::weak_ptr<void>& known = world_->memory[name];
-    std::shared_ptr<void> owner = known.lock();
-    if (owner == nullptr) {
-      void* at = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-      if (at == nullptr) return {};
-      std::memset(at, 0, bytes);
-      owner = std::shared_ptr<void>(at, &std::free);
-      known = owner;
+    CommonMemory memory = {nullptr, bytes, known.lock()};
+    if (memory.owner == nullptr) {
+      memory.owner = Zeroed(bytes);
+      known = memory.owner;
     }
+    memory.data = static_cast<char*>(memory.owner.get());
+    return memory;
+  }
+
+  Offer OfferMemory(size_t bytes) override {
+    std::shared_ptr<void> owner = Zeroed(bytes);
+    if (owner == nullptr) return {};
+    const std::lock_guard lock(world_->mu);
+    std::string where = absl::StrCat("offer ", ++world_->offers);
+    world_->memory[where] = owner;
+    return {{static_cast<char*>(owner.get()), bytes, owner}, where, {}};
+  }
+
+  CommonMemory TakeMemory(const std::string& where, size_t bytes) override {
+    const std::lock_guard lock(world_->mu);
+    const auto at = world_->memory.find(where);
+    if (at == world_->memory.end()) return {};
+    std::shared_ptr<void> owner = at->second.lock();
+    world_->memory.erase(at);
     return {static_cast<char*>(owner.get()), bytes, owner};
   }
 

@@ -43,11 +43,11 @@ Lane::~Lane() {
   if (thread_.joinable()) thread_.join();
 }
 
-std::shared_ptr<Work> Lane::Run(std::function<void(bool here)> body,
-                                bool wait) {
+std::shared_ptr<Work> Lane::Run(std::function<void(bool here)> body, bool wait,
+                                bool brief) {
   auto work = std::make_shared<Work>();
   std::unique_lock lock(mu_);
-  if (wait && !busy_ && tasks_.empty()) {
+  if ((wait || brief) && !busy_ && tasks_.empty()) {
     busy_ = true;
     lock.unlock();
     std::exception_ptr error;
@@ -61,7 +61,7 @@ std::shared_ptr<Work> Lane::Run(std::function<void(bool here)> body,
     if (!tasks_.empty()) changed_.notify_all();
     lock.unlock();
     work->Finish(error);
-    if (error != nullptr) std::rethrow_exception(error);
+    if (wait && error != nullptr) std::rethrow_exception(error);
     return work;
   }
   tasks_.push_back({std::move(body), work});

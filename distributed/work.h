@@ -53,9 +53,11 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  // `body(here)`; `here`: on the caller's thread, which is so if `wait` and
-  // nothing else runs. With `wait` it is done on return, or has thrown.
-  std::shared_ptr<Work> Run(std::function<void(bool here)> body, bool wait);
+  // `body(here)`; `here`: on the caller's thread, which is so if nothing else
+  // runs, and it is to be waited for, or takes less time than to wake a thread
+  // (`brief`). With `wait` it is done on return, or has thrown.
+  std::shared_ptr<Work> Run(std::function<void(bool here)> body, bool wait,
+                            bool brief = false);
   // Waits until nothing is left to do, not beyond `end`.
   void Drain(Clock::time_point end);
 

@@ -123,11 +123,23 @@ def test_ranks_that_share_a_core_lose_what_caches_had():
     """Of three that want two cores each gets two thirds of one, less what a crowding of 0.2 takes for half a rank too many."""
     where = topology(3, cores_per_node=2, crowding=0.2)
     assert predict(even(), where, Strategy(dp=3), COSTS).seconds == pytest.approx(24.0 * 1.5 * (1 + 0.2 * 0.5))
+    many = topology(8, cores_per_node=2, crowding=0.2)  # what is gone cannot be lost again
+    assert predict(even(), many, Strategy(dp=8), COSTS).seconds == pytest.approx(24.0 * 4 * 1.2)
     alone = topology(2, cores_per_node=2, crowding=0.2)
     assert predict(even(), alone, Strategy(dp=2), COSTS).seconds == pytest.approx(24.0)
 
-    assert simulate.fit_crowding([(0.5, 1.0), (2, 1.2), (4, 1.6)]) == pytest.approx(0.2)
+    assert simulate.fit_crowding([(0.5, 1.0), (2, 1.2), (4, 1.2)]) == pytest.approx(0.2)
     assert simulate.fit_crowding([(1, 1.0), (2, 0.9)]) == 0.0  # nothing is lost
+
+
+def test_micro_batches_add_their_gradients():
+    """All but the first; an addition reads two numbers and writes one."""
+    costs = simulate.CostModel(1e30, 1.0, {"": (0.0, 0.0), "add_": (0.0, 1.0)})
+    work = even(calls=3, parameters=8.0)
+    assert predict(work, topology(1), Strategy(micro_batches=4), costs).seconds == pytest.approx(3 * 3 * 3 * 8.0)
+    four = even(calls=4, parameters=8.0)
+    stages = predict(four, topology(2), Strategy(pp=2, micro_batches=2), costs, cuts=[0, 2])
+    assert [rank.busy for rank in stages.ranks] == pytest.approx([2 * 3 * 8.0] * 2)
 
 
 def test_a_slow_rank_holds_all_up():
@@ -155,7 +167,10 @@ def test_tasks(way, cores):
     where = Topology(
         strategy.ranks, ranks_per_node=4, cores_per_node=cores, inside=Link(1e-6, 1e9, 1.0), between=Link(1e-5, 1e8)
     )
-    work, costs = recorded(network(layers=8), optimizer=True), simulate.CostModel(1e9, 1e9, {"": (1e-6, 1.0)})
+    work, costs = (
+        recorded(network(layers=8), optimizer=True),
+        simulate.CostModel(1e9, 1e9, {"": (1e-6, 1.0), "add_": (0.0, 0.0)}),
+    )
     result = predict(work, where, strategy, costs, every_rank=True)
     streams = {}
     for task in result.tasks:

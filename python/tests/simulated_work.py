@@ -9,7 +9,8 @@ from proa.static import InputSpec
 __all__ = ["COSTS", "FREE", "even", "network", "recorded", "topology"]
 
 FREE = Link(0.0, 1e30)
-COSTS = simulate.CostModel(1.0, 1e30)  # a floating point operation takes a second
+# A floating point operation takes a second, but those that add gradients.
+COSTS = simulate.CostModel(1.0, 1e30, {"": (0.0, 1.0), "add_": (0.0, 0.0)})
 
 
 def even(calls=8, forward=1.0, backward=2.0, parameters=0.0, states=0.0, activations=4.0):

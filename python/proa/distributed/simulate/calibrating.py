@@ -242,13 +242,13 @@ def fit_crowding(samples):
 
     Examples:
         >>> from proa.distributed.simulate import fit_crowding
-        >>> round(fit_crowding([(1, 0.100), (2, 0.108), (4, 0.124)]), 3)
+        >>> round(fit_crowding([(1, 0.100), (2, 0.108), (4, 0.108)]), 3)
         0.08
     """
     if any(not number > 0 for sample in samples for number in sample):
         raise _C.located(ValueError(f"fit_crowding: numbers must be above 0: {samples}"))
     alone = [seconds for each, seconds in samples if each <= 1]
-    shared = [(each - 1.0, seconds) for each, seconds in samples if each > 1]
+    shared = [(min(each - 1.0, 1.0), seconds) for each, seconds in samples if each > 1]
     if not alone or not shared:
         raise _C.located(
             ValueError("fit_crowding: samples with at most one rank for a core, and with more, are both needed")

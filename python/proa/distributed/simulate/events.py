@@ -58,7 +58,7 @@ class _Node:
         if not self.running:
             self.used = 0.0
         each = self.used / self.cores  # that want a core
-        self.speed = 1.0 if each <= 1.0 else 1.0 / (each * (1.0 + self.crowding * (each - 1.0)))
+        self.speed = 1.0 if each <= 1.0 else 1.0 / (each * (1.0 + self.crowding * min(each - 1.0, 1.0)))
         self.stamp += 1
 
 

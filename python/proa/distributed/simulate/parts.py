@@ -27,7 +27,8 @@ class Part(NamedTuple):
     """What one stage computes at once, from position `begin` to `end`.
 
     Attributes:
-        forward, backward (list[Piece]): in their order.
+        forward, backward (list[Piece]): in their order; backward of the first micro-batch.
+        again (list[Piece]): backward of the others, which add their gradients to what is there.
         seconds (tuple): of forward and backward, without exchanges.
         takes, gives (float): bytes of activations from the part before, and to the next.
         parameters, tensors (float, int): bytes and number of its parameters.
@@ -39,6 +40,7 @@ class Part(NamedTuple):
     end: int
     forward: list
     backward: list
+    again: list
     seconds: tuple
     takes: float
     gives: float
@@ -137,6 +139,9 @@ def parts_of(work, costs, strategy, cuts=None):
         raise _C.located(
             ValueError(f"simulate: cuts must be {count} rising positions, from 0 to below {work.positions}, not {cuts}")
         )
+    adds = list(backward)
+    for parameter in work.parameters:
+        adds[parameter.position] += costs.seconds("add_", parameter.bytes / 4, 3 * parameter.bytes)
     by = {"forward": {}, "backward": {}}
     for exchange in work.exchanges:
         by[exchange.phase].setdefault(exchange.position, []).append(exchange)
@@ -144,12 +149,14 @@ def parts_of(work, costs, strategy, cuts=None):
     for begin, end in zip(cuts, [*cuts[1:], work.positions]):
         parameters = work.parameters_in(begin, end)
         buckets = _buckets(parameters, strategy.bucket_mib * 2**20)
+        order, ends = range(end - 1, begin - 1, -1), {bucket.position for bucket in buckets}
         found.append(
             Part(
                 begin,
                 end,
                 _pieces(forward, range(begin, end), by["forward"], ()),
-                _pieces(backward, range(end - 1, begin - 1, -1), by["backward"], {b.position for b in buckets}),
+                _pieces(backward, order, by["backward"], ends),
+                _pieces(adds, order, by["backward"], ends),
                 (sum(forward[begin:end]), sum(backward[begin:end])),
                 work.crossing[begin - 1] if begin else 0.0,
                 work.crossing[end - 1],

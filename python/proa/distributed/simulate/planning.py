@@ -167,7 +167,8 @@ class Plan:
         if strategy.recompute:
             self._pieces(rank, f"forward again {micro}.{number}", part.forward)
         exchanged = strategy.overlap and micro == strategy.micro_batches - 1
-        task = self._pieces(rank, f"backward {micro}.{number}", part.backward, part.buckets if exchanged else ())
+        pieces = part.again if micro else part.backward
+        task = self._pieces(rank, f"backward {micro}.{number}", pieces, part.buckets if exchanged else ())
         self._latest[rank] = self.backward_ends[rank] = task
         if number:
             self._send(rank, number - 1, part.takes, task, ("backward", self._copy(rank), micro, number - 1))

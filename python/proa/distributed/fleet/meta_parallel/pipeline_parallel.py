@@ -131,6 +131,11 @@ class PipelineParallel(MetaParallelBase):
         Returns:
             Tensor: the mean loss, on all stages.
         """
+        self._run_schedule(data, scaler)
+        return self._broadcast_loss()
+
+    def _run_schedule(self, data, scaler):
+        """Gradients of one batch; the loss stays on the last stage."""
         if not isinstance(data, (tuple, list)) or len(data) != 2:
             raise _C.located(TypeError("train_batch: data must be (inputs, labels)"))
         self._scaler, self.total_loss, self.order = scaler, None, []
@@ -144,7 +149,6 @@ class PipelineParallel(MetaParallelBase):
             self.order.append(step)
         self._line.finish()
         self._model.allreduce_shared_weight_gradients()
-        return self._broadcast_loss()
 
     def _broadcast_loss(self):
         """The last stage's loss on all stages."""
@@ -170,7 +174,7 @@ class PipelineParallel(MetaParallelBase):
             Tensor: the mean loss of the micro-batches, the same on all stages.
         """
         self._layers.train()
-        loss = self.forward_backward_pipeline(data, scaler)
+        self._run_schedule(data, scaler)
         with Quiet():  # called inside of auto_cast, which is for forward
             if scaler is None:
                 optimizer.step()
@@ -180,7 +184,8 @@ class PipelineParallel(MetaParallelBase):
             optimizer.clear_grad()
         if lr_scheduler is not None:
             lr_scheduler.step()
-        return loss
+        # Last, as it makes all stages wait for one another: those that are done early have stepped meanwhile.
+        return self._broadcast_loss()
 
     @no_grad()
     def eval_batch(self, data, compute_loss=False):

@@ -1,11 +1,11 @@
-"""What the simulator predicts beside what jobs of this machine take: data parallel and pipelines on 1, 2, 4 and 8 ranks.
+"""What the simulator predicts beside what jobs of this machine take: data parallel and pipelines on 2, 4 and 8 ranks.
 
-    python benchmarks/simulate.py [--networks mlp gpt] [--ranks 1 2 4 8] [--steps 8] [--trace FOLDER]
+    python benchmarks/simulate.py [--networks mlp gpt] [--ranks 2 4 8] [--steps 8] [--turns 3] [--trace FOLDER]
 
-Costs of calls are measured in steps of the network in one process, two of them at a time, since these share caches and memory.
-What ranks cost beside that is fitted to a smaller and a larger network: the link to collectives of two ranks, and to data
-parallel steps of two; what ranks that share a core do to each other's caches to the CPU time of pipelines. No step of several
-ranks that is predicted was measured before.
+Costs of calls are measured in steps of the network in one process, two of them at a time, since these share caches and memory:
+steps of one batch, and of as many micro-batches as a pipeline has. What ranks cost beside that is fitted to a smaller and a
+larger network: the link to collectives of two ranks, and with what ranks that share a core take of each other to steps of two
+and four. No step that is predicted was measured before. All is measured by turns, and medians count.
 What other processes of the machine took meanwhile is printed (disturbance.py); a disturbed job is measured again.
 """
 
@@ -128,11 +128,11 @@ def _training(net, loss, x, y, passes=1):
 
 def _calibrate(kind, sizes):
     dist.init_parallel_env()
-    samples = _packing()
-    for passes in (1, 2):  # which add their gradients, as the micro-batches of a pipeline do
+    packing, samples = _packing(), {}
+    for way, passes in (("dp", 1), ("pp", _MICRO)):
         step = _step_of_one(kind, **sizes, passes=passes)
         dist.barrier()
-        samples += simulate.measure_step(step, rounds=8)
+        samples[way] = packing + simulate.measure_step(step, rounds=8)
     links = simulate.measure_links(kinds=("all_reduce", "send"), sizes=(1 << 16, 1 << 20, 1 << 22, 1 << 24))
     return {"samples": samples, "links": links}
 
@@ -151,11 +151,9 @@ def _packing():
 
 
 def _parallel_step(kind, way, sizes):
-    """One step of a rank of a job that is data parallel ("dp") or a pipeline ("pp"), or of one process."""
+    """One step of a rank of a job that is data parallel ("dp") or a pipeline ("pp")."""
     dist.init_parallel_env()
     ranks = dist.get_world_size()
-    if ranks == 1:
-        return _step_of_one(kind, **sizes)
     classes, x, y, loss = _layers(kind, **sizes)
     if way == "dp":
         net = proa.DataParallel(nn.Sequential(*[layer(sizes["width"]) for layer in classes]))
@@ -174,22 +172,16 @@ def _parallel_step(kind, way, sizes):
 
 
 def _measure(kind, way, steps, sizes):
-    """Medians of a step's seconds, and of the CPU seconds of all ranks."""
-    step, times, used = _parallel_step(kind, way, sizes), [], []
+    """The median of a step's seconds."""
+    step, times = _parallel_step(kind, way, sizes), []
     for number in range(steps + 3):
-        if dist.get_world_size() > 1:
-            dist.barrier()
-        began, before = time.perf_counter(), time.process_time()
+        dist.barrier()
+        began = time.perf_counter()
         step()
-        used.append(time.process_time() - before)
-        if dist.get_world_size() > 1:
-            dist.barrier()  # a step is over when all ranks are done
+        dist.barrier()  # a step is over when all ranks are done
         if number >= 3:
             times.append(time.perf_counter() - began)
-    everyone = []
-    if dist.get_world_size() > 1:
-        dist.all_gather_object(everyone, statistics.median(used[3:]))
-    return {"seconds": statistics.median(times), "cpu": sum(everyone)}
+    return statistics.median(times)
 
 
 # The parent ---------------------------------------------------------------------------
@@ -202,13 +194,12 @@ def _job(ranks, *arguments):
         port = s.getsockname()[1]
     common = {name: value for name, value in os.environ.items() if not name.startswith(("PADDLE_", "MASTER_"))}
     common |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    if ranks > 1:
-        common |= {"PADDLE_TRAINERS_NUM": str(ranks), "PADDLE_MASTER": f"127.0.0.1:{port}"}
+    common |= {"PADDLE_TRAINERS_NUM": str(ranks), "PADDLE_MASTER": f"127.0.0.1:{port}"}
     command = [sys.executable, os.path.abspath(__file__), "--worker", *map(str, arguments)]
     processes = [
         subprocess.Popen(
             command,
-            env=common | ({"PADDLE_TRAINER_ID": str(rank)} if ranks > 1 else {}),
+            env=common | {"PADDLE_TRAINER_ID": str(rank)},
             stdout=subprocess.PIPE if rank == 0 else subprocess.DEVNULL,
         )
         for rank in range(ranks)
@@ -236,48 +227,89 @@ def _cuts(work, stages):
     return [work.marks[sum(sizes[:stage])] for stage in range(stages)]
 
 
-def _predict(work, costs, link, ranks, way, crowding=0.0):
+def _predict(work, costs, link, ranks, way, crowding):
     topology = simulate.Topology(ranks, cores_per_node=_CORES, inside=link, crowding=crowding)
     strategy = simulate.Strategy(
-        **({way: ranks} if ranks > 1 else {}),
-        micro_batches=max(_MICRO, ranks) if way == "pp" and ranks > 1 else 1,
+        **{way: ranks},
+        micro_batches=max(_MICRO, ranks) if way == "pp" else 1,
         algorithm="direct",
     )
     return simulate.predict(work, topology, strategy, costs, cuts=_cuts(work, ranks if way == "pp" else 1))
 
 
-def _costs(kind, roof, sizes):
-    """The costs of a network's calls, and measured collectives."""
-    job = functools.partial(_job, min(_CORES, 2), "calibrate", kind, 0, json.dumps(sizes))
-    found = disturbance.calm(job).value
-    costs = simulate.fit([simulate.OpSample(*sample) for sample in found["samples"]], roof)
-    return costs, [simulate.LinkSample(*sample) for sample in found["links"]]
+def _measured(steps, ranks, what, kind, sizes):
+    """What a job of some ranks measured while nothing else disturbed it."""
+    return disturbance.calm(functools.partial(_job, ranks, what, kind, steps, json.dumps(sizes)))
 
 
-def _fitted(kind, roof, steps):
+class _Turns:
+    """What jobs of one network took, and the calls of its steps in one process, by turns."""
+
+    def __init__(self, kind, sizes, cases, options):
+        self.samples, self.links = [], []
+        self.took = {case: [] for case in cases}
+        for _ in range(options.turns):
+            found = _measured(0, min(_CORES, 2), "calibrate", kind, sizes).value
+            self.samples.append(found["samples"])
+            self.links += [simulate.LinkSample(*sample) for sample in found["links"]]
+            for way, ranks in cases:
+                self.took[way, ranks].append(_measured(options.steps, ranks, way, kind, sizes))
+
+    def costs(self, way, roof):
+        return simulate.fit([simulate.OpSample(*sample) for turn in self.samples for sample in turn[way]], roof)
+
+    def seconds(self, case):
+        return statistics.median(job.value for job in self.took[case])
+
+    def others(self, case):
+        return max(job.others or 0.0 for job in self.took[case])
+
+
+def _fitted(kind, roof, options):
     """The link and the crowding of this machine, by networks of other sizes."""
-    cases, links, used = [], [], {1: 0.0, 2: 0.0}  # CPU seconds, by ranks for each core
+    cases, links = [], []
     for sizes in _SIZES[kind][1]:
-        costs, measured = _costs(kind, roof, sizes)
-        links += measured
         work = _work(kind, sizes)
-        took = disturbance.calm(functools.partial(_job, 2, "dp", kind, steps, json.dumps(sizes))).value
-        cases.append(
-            (lambda link, work=work, costs=costs: _predict(work, costs, link, 2, "dp").seconds, took["seconds"])
+        turns = _Turns(kind, sizes, [(way, ranks) for way in ("dp", "pp") for ranks in (_CORES, 2 * _CORES)], options)
+        links += turns.links
+        for way, ranks in turns.took:
+            step = functools.partial(_seconds, work, turns.costs(way, roof), way, ranks)
+            cases.append((step, turns.seconds((way, ranks))))
+    return simulate.fit_to_steps(simulate.fit_link(links, cores=1.0), cases)
+
+
+def _seconds(work, costs, way, ranks, link, crowding):
+    return _predict(work, costs, link, ranks, way, crowding).seconds
+
+
+def _compare(kind, roof, options):
+    """Prints what is predicted beside what was measured; the largest error."""
+    link, crowding = _fitted(kind, roof, options)
+    sizes = _SIZES[kind][0]
+    turns = _Turns(kind, sizes, [(way, ranks) for way in ("dp", "pp") for ranks in options.ranks], options)
+    work, worst = _work(kind, sizes), 0.0
+    print(f"{kind}: {work}; {turns.costs('dp', roof)}; {link}; crowding {crowding:.3f}")
+    for way, ranks in turns.took:
+        result = _predict(work, turns.costs(way, roof), link, ranks, way, crowding)
+        seconds = turns.seconds((way, ranks))
+        error = result.seconds / seconds - 1
+        worst = max(worst, abs(error))
+        print(
+            f"  {way} {ranks} ranks: predicted {1e3 * result.seconds:8.2f} ms, measured {1e3 * seconds:8.2f} ms, "
+            f"{100 * error:+6.1f} %, bubble {100 * result.bubble:4.1f} %, others took {turns.others((way, ranks)):.2f} of a CPU",
+            flush=True,
         )
-        # A micro-batch on as many ranks as there are cores, and on twice as many.
-        for each in used:
-            ranks = each * _CORES
-            used[each] += _job(ranks, "pp", kind, steps, json.dumps(sizes))["cpu"] / max(_MICRO, ranks)
-    link = simulate.fit_link(links, cores=1.0)
-    return simulate.fit_link_to_steps(link, cases), simulate.fit_crowding(list(used.items()))
+        if options.trace:
+            result.save_trace(os.path.join(options.trace, f"{kind}_{way}_{ranks}.json"))
+    return worst
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--networks", nargs="+", default=list(_SIZES), choices=list(_SIZES))
-    parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2, 4, 8])
+    parser.add_argument("--ranks", nargs="+", type=int, default=[2, 4, 8])
     parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--turns", type=int, default=3, help="in which everything is measured; medians count")
     parser.add_argument("--repeats", type=int, default=disturbance.REPEATS, help="of a disturbed job")
     parser.add_argument("--trace", help="a folder for traces of what is predicted")
     parser.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
@@ -294,26 +326,7 @@ def main():
     disturbance.REPEATS = options.repeats
     proa._C.set_num_threads(1)  # as many as a rank has
     roof = tuple(1e9 * rate for rate in profiler.measure_roof())
-    worst = 0.0
-    for kind in options.networks:
-        link, crowding = _fitted(kind, roof, options.steps)
-        sizes = _SIZES[kind][0]
-        costs, _ = _costs(kind, roof, sizes)
-        work = _work(kind, sizes)
-        print(f"{kind}: {work}; {costs}; {link}; crowding {crowding:.3f}")
-        for way, ranks in ((way, ranks) for way in ("dp", "pp") for ranks in options.ranks if ranks > 1 or way == "dp"):
-            result = _predict(work, costs, link, ranks, way, crowding)
-            took = disturbance.calm(functools.partial(_job, ranks, way, kind, options.steps, json.dumps(sizes)))
-            error = result.seconds / took.value["seconds"] - 1
-            worst = max(worst, abs(error))
-            print(
-                f"  {way if ranks > 1 else 'one':>3} {ranks} ranks: predicted {1e3 * result.seconds:8.2f} ms, measured "
-                f"{1e3 * took.value['seconds']:8.2f} ms, {100 * error:+6.1f} %, bubble {100 * result.bubble:4.1f} %, others took "
-                f"{took.others or 0:.2f} of a CPU",
-                flush=True,
-            )
-            if options.trace:
-                result.save_trace(os.path.join(options.trace, f"{kind}_{way}_{ranks}.json"))
+    worst = max(_compare(kind, roof, options) for kind in options.networks)
     print(f"largest error: {100 * worst:.1f} %")
 
 

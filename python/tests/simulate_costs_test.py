@@ -1,5 +1,8 @@
 """Costs that the simulator fits to what was measured here."""
 
+import functools
+import math
+
 import pytest
 
 import proa
@@ -27,20 +30,29 @@ def test_fit():
     assert link == pytest.approx((1e-5, 1e9, 0.0))
 
 
-def test_a_link_by_steps():
-    """That of a step which hides some of its exchange is found again."""
+def test_a_link_and_crowding_by_steps():
+    """Those of steps that hide some of their exchange, and share cores, are found again."""
     work, want = even(calls=4, parameters=2.0**20), Link(1e-2, 3e5, 1.0)
 
-    def seconds(link, way):
-        where = Topology(2, inside=link, cores_per_node=2)
+    def seconds(link, crowding, way):
+        where = Topology(
+            math.prod(way.get(d, 1) for d in ("dp", "pp")), inside=link, cores_per_node=2, crowding=crowding
+        )
         return predict(work, where, Strategy(**way, bucket_mib=1, algorithm="direct"), COSTS).seconds
 
-    ways = ({"dp": 2}, {"dp": 2, "overlap": False}, {"pp": 2, "micro_batches": 8})
-    cases = [(lambda link, way=way: seconds(link, way), seconds(want, way)) for way in ways]
-    found = simulate.fit_link_to_steps(Link(1e-6, 1e9, 1.0), cases)
+    ways = (
+        {"dp": 2},
+        {"dp": 2, "overlap": False},
+        {"pp": 2, "micro_batches": 8},
+        {"dp": 4},
+        {"pp": 4, "micro_batches": 4},
+    )
+    cases = [(functools.partial(seconds, way=way), seconds(want, 0.2, way)) for way in ways]
+    found, crowding = simulate.fit_to_steps(Link(1e-6, 1e9, 1.0), cases)
     for predicted, measured in cases:
-        assert predicted(found) == pytest.approx(measured, rel=0.01)
+        assert predicted(found, crowding) == pytest.approx(measured, rel=0.01)
     assert found.bandwidth == pytest.approx(want.bandwidth, rel=0.05) and found.cores == 1.0
+    assert crowding == pytest.approx(0.2, abs=0.02)
 
 
 def test_costs_are_kept_in_a_file(tmp_path):

@@ -128,9 +128,6 @@ def test_ranks_that_share_a_core_lose_what_caches_had():
     alone = topology(2, cores_per_node=2, crowding=0.2)
     assert predict(even(), alone, Strategy(dp=2), COSTS).seconds == pytest.approx(24.0)
 
-    assert simulate.fit_crowding([(0.5, 1.0), (2, 1.2), (4, 1.2)]) == pytest.approx(0.2)
-    assert simulate.fit_crowding([(1, 1.0), (2, 0.9)]) == 0.0  # nothing is lost
-
 
 def test_micro_batches_add_their_gradients():
     """All but the first; an addition reads two numbers and writes one."""
@@ -288,9 +285,8 @@ def test_strategy_of_fleet():
         (lambda: simulate.fit([], (1.0, 1.0)), ValueError, "there are no samples"),
         (lambda: simulate.fit([simulate.OpSample("a", 1, 1, 0.0)], (1.0, 1.0)), ValueError, "this one took 0.0 s"),
         (lambda: simulate.fit_link([simulate.LinkSample("send", 2, 8, 1.0)]), ValueError, "at least two sizes are needed"),
-        (lambda: simulate.fit_link_to_steps(Link(0.0, 1.0), []), ValueError, "there are no cases"),
-        (lambda: simulate.fit_crowding([(1, 1.0)]), ValueError, "are both needed"),
-        (lambda: simulate.fit_crowding([(1, 1.0), (2, 0.0)]), ValueError, "must be above 0"),
+        (lambda: simulate.fit_to_steps(Link(0.0, 1.0), []), ValueError, "there are no cases"),
+        (lambda: simulate.fit_to_steps(Link(0.0, 1.0), [(lambda link, crowding: 1.0, 0.0)]), ValueError, "takes time"),
         (lambda: topology(2, crowding=-1.0), ValueError, "crowding cannot be negative"),
         (lambda: topology(2, crowding=float("nan")), ValueError, "crowding cannot be negative"),
         (lambda: topology(2, crowding="a"), TypeError, "crowding must be a number, not str"),

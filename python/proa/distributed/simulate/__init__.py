@@ -5,7 +5,7 @@ of a step, the bubbles of its pipeline, what each rank does when, and the memory
 
     work      what the calls of forward, backward and update compute and move, by the shapes of the program
     costs     what calls cost on this machine, fitted to measured ones (`measure_step`, `fit`)
-    topology  ranks on nodes, the cores that they share, and links (`measure_links`, `fit_link`, `fit_link_to_steps`, `fit_crowding`)
+    topology  ranks on nodes, the cores that they share, and links (`measure_links`, `fit_link`, `fit_to_steps`)
     dividing  tensor parallel: which calls a rank has a part of, and what is exchanged
     parts     pipelines: which calls a stage has
     planning  the tasks of a step, and what they wait for
@@ -18,7 +18,7 @@ from proa.framework.names import invert as _invert
 from proa.framework.names import lazy as _lazy
 
 _HOMES = _invert({
-    "proa.distributed.simulate.calibrating": "LinkSample fit_crowding fit_link fit_link_to_steps measure_links measure_step",
+    "proa.distributed.simulate.calibrating": "LinkSample fit_link fit_to_steps measure_links measure_step",
     "proa.distributed.simulate.costs": "CostModel OpSample fit",
     "proa.distributed.simulate.dividing": "divide",
     "proa.distributed.simulate.predicting": "predict",

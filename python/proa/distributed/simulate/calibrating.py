@@ -10,7 +10,7 @@ from proa.distributed.simulate.collectives import traffic
 from proa.distributed.simulate.costs import OpSample
 from proa.distributed.simulate.topology import Link
 
-__all__ = ["LinkSample", "fit_crowding", "fit_link", "fit_link_to_steps", "measure_links", "measure_step"]
+__all__ = ["LinkSample", "fit_link", "fit_to_steps", "measure_links", "measure_step"]
 
 
 class LinkSample(NamedTuple):
@@ -180,79 +180,58 @@ def fit_link(samples, algorithm="direct", cores=0.0):
     return Link(max(latency, 0.0), 1.0 / per_byte, cores)
 
 
-def fit_link_to_steps(link, cases):
-    """The link by which predicted steps come closest to measured ones.
+def fit_to_steps(link, cases, crowding=0.0):
+    """The link and the crowding by which predicted steps come closest to measured ones.
 
-    A collective by itself is faster than one beside computing, where its threads wait for cores and its bytes are in no cache;
-    what that costs is in steps alone.
+    A collective by itself is faster than one beside computing, where its threads wait for cores and its bytes are in no cache,
+    and ranks that share cores take what others had in caches; what that costs is in steps alone.
 
     Args:
         link (Link): to begin with (`fit_link`).
-        cases (sequence): pairs of a function that gives the predicted seconds of a step for a Link, and the measured seconds.
+        cases (sequence): pairs of a function that gives the predicted seconds of a step for a Link and a crowding, and the
+            measured seconds. Of ranks that share cores and of such that do not, with much and with little to exchange, since
+            each of the three numbers is known by where it matters.
+        crowding (float): `Topology(crowding=...)` to begin with.
 
     Returns:
-        Link: whose latency and bandwidth have the least sum of squared logarithms of predicted / measured.
+        (Link, float): latency, bandwidth and crowding have the least sum of squared logarithms of predicted / measured.
 
     Raises:
-        ValueError: no cases.
+        ValueError: no cases, or one that took no time.
 
     Examples:
-        >>> from proa.distributed.simulate import Link, fit_link_to_steps
-        >>> cases = [(lambda link: 1.0 + 1000 * link.latency + 1e6 / link.bandwidth, 1.0 + 0.01 + 0.1),
-        ...          (lambda link: 1.0 + 1e6 / link.bandwidth, 1.1)]
-        >>> found = fit_link_to_steps(Link(1e-6, 1e9), cases)
-        >>> abs(found.latency / 1e-5 - 1) < 0.1, abs(found.bandwidth / 1e7 - 1) < 0.1
-        (True, True)
+        >>> from proa.distributed.simulate import Link, fit_to_steps
+        >>> cases = [(lambda link, crowding: 1.0 + 1000 * link.latency + 1e6 / link.bandwidth, 1.0 + 0.01 + 0.1),
+        ...          (lambda link, crowding: 1.0 + 1e6 / link.bandwidth, 1.1),
+        ...          (lambda link, crowding: 2.0 * (1.0 + crowding), 2.3)]
+        >>> found, crowding = fit_to_steps(Link(1e-6, 1e9), cases)
+        >>> abs(found.latency / 1e-5 - 1) < 0.1, abs(found.bandwidth / 1e7 - 1) < 0.1, abs(crowding - 0.15) < 0.01
+        (True, True, True)
     """
     if not cases:
-        raise _C.located(ValueError("fit_link_to_steps: there are no cases"))
+        raise _C.located(ValueError("fit_to_steps: there are no cases"))
+    if any(not seconds > 0 for _, seconds in cases):
+        raise _C.located(ValueError("fit_to_steps: a step takes time"))
 
     def error(one):
-        return sum(math.log(predicted(one) / seconds) ** 2 for predicted, seconds in cases)
+        latency, bandwidth, crowding = one
+        now = link._replace(latency=latency, bandwidth=bandwidth)
+        return sum(math.log(predicted(now, crowding) / seconds) ** 2 for predicted, seconds in cases)
 
-    link = link._replace(latency=max(link.latency, 1e-9))
-    least, factor = error(link), 4.0
+    best = (max(link.latency, 1e-9), link.bandwidth, crowding)
+    least, factor = error(best), 4.0
     while factor > 1.01:
+        latency, bandwidth, crowding = best
+        step = math.log(factor) / 4
         near = [
-            link._replace(latency=link.latency * a, bandwidth=link.bandwidth * b)
+            (latency * a, bandwidth * b, c)
             for a in (1 / factor, 1.0, factor)
             for b in (1 / factor, 1.0, factor)
-            if a != 1.0 or b != 1.0
+            for c in sorted({max(crowding - step, 0.0), crowding, crowding + step})
         ]
-        now, best = min((error(one), one) for one in near)
+        now, one = min((error(one), one) for one in near if one != best)
         if now < least * (1 - 1e-9):
-            least, link = now, best
+            least, best = now, one
         else:
             factor = math.sqrt(factor)
-    return link
-
-
-def fit_crowding(samples):
-    """The `Topology(crowding=...)` of a machine, of what one work takes on fewer and on more ranks than it has cores.
-
-    Args:
-        samples (sequence): (ranks for each core, CPU seconds of all ranks together for the same work) pairs, some with at most one
-            rank for a core. CPU time and not time, which tells of waiting too, and of other processes of the machine.
-
-    Returns:
-        float: 0 if ranks that share cores take no more.
-
-    Raises:
-        ValueError: no sample with one rank for a core or fewer, or none with more; numbers that are not above 0.
-
-    Examples:
-        >>> from proa.distributed.simulate import fit_crowding
-        >>> round(fit_crowding([(1, 0.100), (2, 0.108), (4, 0.108)]), 3)
-        0.08
-    """
-    if any(not number > 0 for sample in samples for number in sample):
-        raise _C.located(ValueError(f"fit_crowding: numbers must be above 0: {samples}"))
-    alone = [seconds for each, seconds in samples if each <= 1]
-    shared = [(min(each - 1.0, 1.0), seconds) for each, seconds in samples if each > 1]
-    if not alone or not shared:
-        raise _C.located(
-            ValueError("fit_crowding: samples with at most one rank for a core, and with more, are both needed")
-        )
-    least = statistics.median(alone)
-    slope = sum(more * (seconds / least - 1.0) for more, seconds in shared) / sum(more * more for more, _ in shared)
-    return max(slope, 0.0)
+    return link._replace(latency=best[0], bandwidth=best[1]), best[2]

@@ -59,7 +59,7 @@ class Topology:
         inside, between (Link): links of two ranks of a node, and of two nodes. What crosses the border of a node at one time
             shares `between`. Without them 5 us and 100 GB/s, and 10 us and 25 GB/s.
         crowding (float): by how much computing gets longer, beside waiting, where ranks share a core: what a rank had in caches
-            is gone when it has the core again (`fit_crowding`). 0.1 is a tenth, for two ranks a core and for more: what is
+            is gone when it has the core again (`fit_to_steps`). 0.1 is a tenth, for two ranks a core and for more: what is
             gone cannot be lost again.
         slow (dict, optional): {rank: factor} of ranks that compute slower than the others; 2.0 takes twice the time.
 

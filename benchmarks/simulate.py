@@ -30,6 +30,7 @@ from proa.distributed import fleet, simulate
 from proa.distributed.fleet.meta_parallel import LayerDesc, PipelineLayer
 
 _CORES = len(os.sched_getaffinity(0))
+_SLICE = 4e-3  # seconds that Linux leaves a process a core for: a tick of its clock
 _MICRO = 4  # micro-batches of a pipeline's step, at least
 
 # Sizes that are predicted, and those that the link and what ranks share are fitted to.
@@ -227,8 +228,8 @@ def _cuts(work, stages):
     return [work.marks[sum(sizes[:stage])] for stage in range(stages)]
 
 
-def _predict(work, costs, link, ranks, way, crowding):
-    topology = simulate.Topology(ranks, cores_per_node=_CORES, inside=link, crowding=crowding)
+def _predict(work, costs, link, ranks, way, sharing):
+    topology = simulate.Topology(ranks, cores_per_node=_CORES, inside=link, sharing=sharing)
     strategy = simulate.Strategy(
         **{way: ranks},
         micro_batches=max(_MICRO, ranks) if way == "pp" else 1,
@@ -266,7 +267,7 @@ class _Turns:
 
 
 def _fitted(kind, roof, options):
-    """The link and the crowding of this machine, by networks of other sizes."""
+    """The link and the sharing of cores of this machine, by networks of other sizes."""
     cases, links = [], []
     for sizes in _SIZES[kind][1]:
         work = _work(kind, sizes)
@@ -275,22 +276,22 @@ def _fitted(kind, roof, options):
         for way, ranks in turns.took:
             step = functools.partial(_seconds, work, turns.costs(way, roof), way, ranks)
             cases.append((step, turns.seconds((way, ranks))))
-    return simulate.fit_to_steps(simulate.fit_link(links, cores=1.0), cases)
+    return simulate.fit_to_steps(simulate.fit_link(links, cores=1.0), cases, simulate.Sharing(slice=_SLICE))
 
 
-def _seconds(work, costs, way, ranks, link, crowding):
-    return _predict(work, costs, link, ranks, way, crowding).seconds
+def _seconds(work, costs, way, ranks, link, sharing):
+    return _predict(work, costs, link, ranks, way, sharing).seconds
 
 
 def _compare(kind, roof, options):
     """Prints what is predicted beside what was measured; the largest error."""
-    link, crowding = _fitted(kind, roof, options)
+    link, sharing = _fitted(kind, roof, options)
     sizes = _SIZES[kind][0]
     turns = _Turns(kind, sizes, [(way, ranks) for way in ("dp", "pp") for ranks in options.ranks], options)
     work, worst = _work(kind, sizes), 0.0
-    print(f"{kind}: {work}; {turns.costs('dp', roof)}; {link}; crowding {crowding:.3f}")
+    print(f"{kind}: {work}; {turns.costs('dp', roof)}; {link}; {sharing}")
     for way, ranks in turns.took:
-        result = _predict(work, turns.costs(way, roof), link, ranks, way, crowding)
+        result = _predict(work, turns.costs(way, roof), link, ranks, way, sharing)
         seconds = turns.seconds((way, ranks))
         error = result.seconds / seconds - 1
         worst = max(worst, abs(error))

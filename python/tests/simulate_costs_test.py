@@ -7,7 +7,7 @@ import pytest
 
 import proa
 from proa.distributed import simulate
-from proa.distributed.simulate import Link, Strategy, Topology, predict
+from proa.distributed.simulate import Link, Sharing, Strategy, Topology, predict
 from proa.distributed.simulate.collectives import traffic
 from python.tests.simulated_work import COSTS, even
 
@@ -30,14 +30,12 @@ def test_fit():
     assert link == pytest.approx((1e-5, 1e9, 0.0))
 
 
-def test_a_link_and_crowding_by_steps():
+def test_a_link_and_sharing_by_steps():
     """Those of steps that hide some of their exchange, and share cores, are found again."""
     work, want = even(calls=4, parameters=2.0**20), Link(1e-2, 3e5, 1.0)
 
-    def seconds(link, crowding, way):
-        where = Topology(
-            math.prod(way.get(d, 1) for d in ("dp", "pp")), inside=link, cores_per_node=2, crowding=crowding
-        )
+    def seconds(link, sharing, way):
+        where = Topology(math.prod(way.get(d, 1) for d in ("dp", "pp")), inside=link, cores_per_node=2, sharing=sharing)
         return predict(work, where, Strategy(**way, bucket_mib=1, algorithm="direct"), COSTS).seconds
 
     ways = (
@@ -47,12 +45,12 @@ def test_a_link_and_crowding_by_steps():
         {"dp": 4},
         {"pp": 4, "micro_batches": 4},
     )
-    cases = [(functools.partial(seconds, way=way), seconds(want, 0.2, way)) for way in ways]
-    found, crowding = simulate.fit_to_steps(Link(1e-6, 1e9, 1.0), cases)
+    cases = [(functools.partial(seconds, way=way), seconds(want, Sharing(0.2), way)) for way in ways]
+    found, sharing = simulate.fit_to_steps(Link(1e-6, 1e9, 1.0), cases)
     for predicted, measured in cases:
-        assert predicted(found, crowding) == pytest.approx(measured, rel=0.01)
+        assert predicted(found, sharing) == pytest.approx(measured, rel=0.01)
     assert found.bandwidth == pytest.approx(want.bandwidth, rel=0.05) and found.cores == 1.0
-    assert crowding == pytest.approx(0.2, abs=0.02)
+    assert sharing.crowding == pytest.approx(0.2, abs=0.02)
 
 
 def test_costs_are_kept_in_a_file(tmp_path):

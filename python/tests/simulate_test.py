@@ -7,7 +7,7 @@ import pytest
 import proa
 from proa.distributed import fleet, simulate
 from proa.distributed.fleet.meta_parallel.pp_utils.schedule import bubble
-from proa.distributed.simulate import Link, Strategy, Topology, predict
+from proa.distributed.simulate import Link, Sharing, Strategy, Topology, predict
 from proa.distributed.simulate.collectives import seconds_of, traffic
 from proa.distributed.simulate.events import Engine
 from python.tests.simulated_work import COSTS, even, network, recorded, topology
@@ -121,12 +121,24 @@ def test_cores_change_hands_when_a_task_ends():
 
 def test_ranks_that_share_a_core_lose_what_caches_had():
     """Of three that want two cores each gets two thirds of one, less what a crowding of 0.2 takes for half a rank too many."""
-    where = topology(3, cores_per_node=2, crowding=0.2)
+    where = topology(3, cores_per_node=2, sharing=Sharing(0.2))
     assert predict(even(), where, Strategy(dp=3), COSTS).seconds == pytest.approx(24.0 * 1.5 * (1 + 0.2 * 0.5))
-    many = topology(8, cores_per_node=2, crowding=0.2)  # what is gone cannot be lost again
+    many = topology(8, cores_per_node=2, sharing=Sharing(0.2))  # what is gone cannot be lost again
     assert predict(even(), many, Strategy(dp=8), COSTS).seconds == pytest.approx(24.0 * 4 * 1.2)
-    alone = topology(2, cores_per_node=2, crowding=0.2)
+    alone = topology(2, cores_per_node=2, sharing=Sharing(0.2))
     assert predict(even(), alone, Strategy(dp=2), COSTS).seconds == pytest.approx(24.0)
+
+
+def test_a_rank_that_waited_waits_for_a_core():
+    """One core: the second stage has it a slice after its message has come, while the first goes on."""
+    where = topology(2, cores_per_node=1, sharing=Sharing(slice=0.5))
+    two = even(calls=2, forward=1.0, backward=1.0)
+    result = predict(two, where, Strategy(pp=2, micro_batches=2), COSTS)
+    second = next(task for task in result.tasks if task.rank == 1 and task.kind == "compute")
+    assert second.start == pytest.approx(1.5)  # the first has had the core for half a second of its second micro-batch
+    assert result.seconds == pytest.approx(8.0)  # as the core is never without work
+    first = next(task for task in result.tasks if task.rank == 0 and task.kind == "compute")
+    assert (first.start, first.end) == pytest.approx((0.0, 1.0))
 
 
 def test_micro_batches_add_their_gradients():
@@ -287,9 +299,11 @@ def test_strategy_of_fleet():
         (lambda: simulate.fit_link([simulate.LinkSample("send", 2, 8, 1.0)]), ValueError, "at least two sizes are needed"),
         (lambda: simulate.fit_to_steps(Link(0.0, 1.0), []), ValueError, "there are no cases"),
         (lambda: simulate.fit_to_steps(Link(0.0, 1.0), [(lambda link, crowding: 1.0, 0.0)]), ValueError, "takes time"),
-        (lambda: topology(2, crowding=-1.0), ValueError, "crowding cannot be negative"),
-        (lambda: topology(2, crowding=float("nan")), ValueError, "crowding cannot be negative"),
-        (lambda: topology(2, crowding="a"), TypeError, "crowding must be a number, not str"),
+        (lambda: topology(2, sharing=Sharing(-1.0)), ValueError, "crowding cannot be negative"),
+        (lambda: topology(2, sharing=Sharing(float("nan"))), ValueError, "crowding cannot be negative"),
+        (lambda: topology(2, sharing=Sharing(0.0, float("inf"))), ValueError, "slice cannot be negative or infinite"),
+        (lambda: topology(2, sharing=0.1), TypeError, "sharing must be a Sharing, not float"),
+        (lambda: topology(2, sharing=Sharing("a")), TypeError, "crowding must be a number, not str"),
         (lambda: simulate.read(None, None), TypeError, "program must be a static.Program, not NoneType"),
         (lambda: simulate.read(proa.static.Program(), proa.ones([])), TypeError, "loss must be a value of the program"),
         (lambda: simulate.measure_step(lambda: None, rounds=0), ValueError, "rounds must be at least 1"),

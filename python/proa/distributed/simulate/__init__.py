@@ -25,7 +25,7 @@ _HOMES = _invert({
     "proa.distributed.simulate.reading": "read record",
     "proa.distributed.simulate.result": "Result",
     "proa.distributed.simulate.strategy": "Strategy",
-    "proa.distributed.simulate.topology": "Link Topology",
+    "proa.distributed.simulate.topology": "Link Sharing Topology",
     "proa.distributed.simulate.work": "Work",
 })  # fmt: skip
 

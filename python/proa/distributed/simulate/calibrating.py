@@ -8,7 +8,7 @@ from typing import NamedTuple
 from proa import _C
 from proa.distributed.simulate.collectives import traffic
 from proa.distributed.simulate.costs import OpSample
-from proa.distributed.simulate.topology import Link
+from proa.distributed.simulate.topology import Link, Sharing
 
 __all__ = ["LinkSample", "fit_link", "fit_to_steps", "measure_links", "measure_step"]
 
@@ -180,32 +180,32 @@ def fit_link(samples, algorithm="direct", cores=0.0):
     return Link(max(latency, 0.0), 1.0 / per_byte, cores)
 
 
-def fit_to_steps(link, cases, crowding=0.0):
-    """The link and the crowding by which predicted steps come closest to measured ones.
+def fit_to_steps(link, cases, sharing=None):
+    """The link and the sharing of cores by which predicted steps come closest to measured ones.
 
     A collective by itself is faster than one beside computing, where its threads wait for cores and its bytes are in no cache,
     and ranks that share cores take what others had in caches; what that costs is in steps alone.
 
     Args:
         link (Link): to begin with (`fit_link`).
-        cases (sequence): pairs of a function that gives the predicted seconds of a step for a Link and a crowding, and the
-            measured seconds. Of ranks that share cores and of such that do not, with much and with little to exchange, since
-            each of the three numbers is known by where it matters.
-        crowding (float): `Topology(crowding=...)` to begin with.
+        cases (sequence): pairs of a function that gives the predicted seconds of a step for a Link and a Sharing, and the
+            measured seconds. Of ranks that share cores and of such that do not, with much and with little to exchange, and of
+            pipelines, since each number is known by where it matters.
+        sharing (Sharing, optional): to begin with; its slice stays as it is.
 
     Returns:
-        (Link, float): latency, bandwidth and crowding have the least sum of squared logarithms of predicted / measured.
+        (Link, Sharing): latency, bandwidth and crowding have the least sum of squared logarithms of predicted / measured.
 
     Raises:
         ValueError: no cases, or one that took no time.
 
     Examples:
         >>> from proa.distributed.simulate import Link, fit_to_steps
-        >>> cases = [(lambda link, crowding: 1.0 + 1000 * link.latency + 1e6 / link.bandwidth, 1.0 + 0.01 + 0.1),
-        ...          (lambda link, crowding: 1.0 + 1e6 / link.bandwidth, 1.1),
-        ...          (lambda link, crowding: 2.0 * (1.0 + crowding), 2.3)]
-        >>> found, crowding = fit_to_steps(Link(1e-6, 1e9), cases)
-        >>> abs(found.latency / 1e-5 - 1) < 0.1, abs(found.bandwidth / 1e7 - 1) < 0.1, abs(crowding - 0.15) < 0.01
+        >>> cases = [(lambda link, sharing: 1.0 + 1000 * link.latency + 1e6 / link.bandwidth, 1.0 + 0.01 + 0.1),
+        ...          (lambda link, sharing: 1.0 + 1e6 / link.bandwidth, 1.1),
+        ...          (lambda link, sharing: 2.0 * (1.0 + sharing.crowding), 2.3)]
+        >>> found, sharing = fit_to_steps(Link(1e-6, 1e9), cases)
+        >>> abs(found.latency / 1e-5 - 1) < 0.1, abs(found.bandwidth / 1e7 - 1) < 0.1, abs(sharing.crowding - 0.15) < 0.01
         (True, True, True)
     """
     if not cases:
@@ -213,12 +213,16 @@ def fit_to_steps(link, cases, crowding=0.0):
     if any(not seconds > 0 for _, seconds in cases):
         raise _C.located(ValueError("fit_to_steps: a step takes time"))
 
-    def error(one):
-        latency, bandwidth, crowding = one
-        now = link._replace(latency=latency, bandwidth=bandwidth)
-        return sum(math.log(predicted(now, crowding) / seconds) ** 2 for predicted, seconds in cases)
+    begin = sharing or Sharing()
 
-    best = (max(link.latency, 1e-9), link.bandwidth, crowding)
+    def made(one):
+        latency, bandwidth, crowding = one
+        return link._replace(latency=latency, bandwidth=bandwidth), begin._replace(crowding=crowding)
+
+    def error(one):
+        return sum(math.log(predicted(*made(one)) / seconds) ** 2 for predicted, seconds in cases)
+
+    best = (max(link.latency, 1e-9), link.bandwidth, begin.crowding)
     least, factor = error(best), 4.0
     while factor > 1.01:
         latency, bandwidth, crowding = best
@@ -234,4 +238,4 @@ def fit_to_steps(link, cases, crowding=0.0):
             least, best = now, one
         else:
             factor = math.sqrt(factor)
-    return link._replace(latency=best[0], bandwidth=best[1]), best[2]
+    return made(best)

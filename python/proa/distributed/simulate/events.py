@@ -12,6 +12,7 @@ from proa import _C
 
 __all__ = ["Engine", "Task"]
 
+_AWAKE = -1
 STREAMS = ("compute", "exchange", "send")
 
 
@@ -128,7 +129,7 @@ class Engine:
         while self._heap:
             self._now, _, what, stamp = heapq.heappop(self._heap)
             if isinstance(what, Task):
-                self._end(what)
+                (self._start if stamp == _AWAKE else self._end)(what)
             elif what.stamp == stamp:
                 self._step(what)
         waiting = [task for task in self.tasks if task.end is None]
@@ -139,6 +140,9 @@ class Engine:
         return max((task.end for task in self.tasks), default=0.0)
 
     def _start(self, task):
+        if self._waits_for_a_core(task):
+            heapq.heappush(self._heap, (self._now + self.topology.sharing.slice, next(self._order), task, _AWAKE))
+            return
         task.start = self._now
         if task.cores == 0 or task.seconds == 0 or not self.topology.shares_cores:
             heapq.heappush(self._heap, (self._now + task.seconds, next(self._order), task, 0))
@@ -146,11 +150,24 @@ class Engine:
         number = self.topology.node(task.rank)
         node = self._nodes.get(number)
         if node is None:
-            node = self._nodes[number] = _Node(self.topology.cores_per_node, self.topology.crowding)
+            node = self._nodes[number] = _Node(self.topology.cores_per_node, self.topology.sharing.crowding)
         node.advance(self._now)
         heapq.heappush(node.running, (node.clock + task.seconds, next(self._order), task))
         node.change(task.cores)
         self._expect(node)
+
+    def _waits_for_a_core(self, task):
+        """Whether this is computing of a rank that has waited, and all cores are in use: what runs there goes on for a while."""
+        if not self.topology.sharing.slice or task.kind != "compute" or task.start is not None:
+            return False
+        node = self._nodes.get(self.topology.node(task.rank))
+        if node is None or node.used + task.cores <= node.cores:
+            return False
+        before = [need.end for need in task.needs if need.rank == task.rank and need.stream == task.stream]
+        if before and max(before) >= self._now:
+            return False
+        task.start = self._now
+        return True
 
     def _expect(self, node):
         """Notes when the next task of a node ends."""

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from proa import _C
 
-__all__ = ["Link", "Topology"]
+__all__ = ["Link", "Sharing", "Topology"]
 
 
 class Link(NamedTuple):
@@ -26,6 +26,25 @@ class Link(NamedTuple):
     cores: float = 0.0
 
 
+class Sharing(NamedTuple):
+    """What ranks that share cores cost one another, beside that each has a part of them (`fit_to_steps`).
+
+    Attributes:
+        crowding (float): by how much computing gets longer: what a rank had in caches is gone when it has the core again. 0.1
+            is a tenth, for two ranks a core and for more: what is gone cannot be lost again.
+        slice (float): seconds for which a core keeps what it runs: a rank whose message comes while all cores are in use waits
+            so long before it has its part.
+
+    Examples:
+        >>> proa.distributed.simulate.Sharing(crowding=0.1)
+        Sharing(crowding=0.1, slice=0.0)
+    """
+
+    crowding: float = 0.0
+    slice: float = 0.0
+
+
+_ALONE = Sharing()
 _INSIDE, _BETWEEN = Link(5e-6, 100e9), Link(10e-6, 25e9)
 
 
@@ -58,9 +77,7 @@ class Topology:
             what runs at one time gets equal parts of them.
         inside, between (Link): links of two ranks of a node, and of two nodes. What crosses the border of a node at one time
             shares `between`. Without them 5 us and 100 GB/s, and 10 us and 25 GB/s.
-        crowding (float): by how much computing gets longer, beside waiting, where ranks share a core: what a rank had in caches
-            is gone when it has the core again (`fit_to_steps`). 0.1 is a tenth, for two ranks a core and for more: what is
-            gone cannot be lost again.
+        sharing (Sharing): what ranks that share cores cost one another; nothing unless given.
         slow (dict, optional): {rank: factor} of ranks that compute slower than the others; 2.0 takes twice the time.
 
     Raises:
@@ -83,7 +100,7 @@ class Topology:
         inside=_INSIDE,
         between=_BETWEEN,
         slow=None,
-        crowding=0.0,
+        sharing=_ALONE,
     ):
         self.ranks = _positive("ranks", ranks, whole=True)
         self.ranks_per_node = _positive("ranks_per_node", ranks_per_node or ranks, whole=True)
@@ -92,11 +109,14 @@ class Topology:
         self.cores_per_node = _positive(
             "cores_per_node", cores_per_node or self.ranks_per_node * (threads + inside.cores)
         )
-        if isinstance(crowding, bool) or not isinstance(crowding, (int, float)):
-            raise _C.located(TypeError(f"Topology: crowding must be a number, not {type(crowding).__name__}"))
-        if not 0 <= crowding < float("inf"):
-            raise _C.located(ValueError(f"Topology: crowding cannot be negative or infinite: {crowding}"))
-        self.crowding = float(crowding)
+        if not isinstance(sharing, Sharing):
+            raise _C.located(TypeError(f"Topology: sharing must be a Sharing, not {type(sharing).__name__}"))
+        for name, value in sharing._asdict().items():
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise _C.located(TypeError(f"Topology: {name} must be a number, not {type(value).__name__}"))
+            if not 0 <= value < float("inf"):
+                raise _C.located(ValueError(f"Topology: {name} cannot be negative or infinite: {value}"))
+        self.sharing = sharing
         self.slow = dict(slow or {})
         for rank, factor in self.slow.items():
             _positive(f"slow[{rank}]", factor)

@@ -258,7 +258,7 @@ def test_early_stopping_without_an_evaluation():
 def test_callbacks_of_a_loop_by_hand():
     heard = Heard()
     run = config_callbacks(heard, make(), epochs=2, steps=3, verbose=0, metrics=["loss"])
-    assert [type(c).__name__ for c in run] == ["Heard", "LRScheduler"]
+    assert [type(c).__name__ for c in run] == ["Heard"]  # the rate is a number
     assert heard.params == {"batch_size": None, "epochs": 2, "steps": 3, "verbose": 0, "metrics": ["loss"]}
     run.on_begin("train")
     run.on_epoch_begin(0)
@@ -297,3 +297,36 @@ def test_lines_with_what_batches_take(capsys):
         "step 4/4 - #/step",
         "Predict samples: 7",
     ]
+
+
+def test_what_nobody_watches_is_not_called():
+    heard = Heard()
+    model = make()
+    assert config_callbacks([], model, verbose=0).watched("on_train_batch_end") is None
+    assert config_callbacks(heard, model, verbose=0).watched("on_train_batch_end") is not None
+    rate = proa.optimizer.lr.StepDecay(0.1, 1)
+    model.prepare(proa.optimizer.SGD(rate, parameters=model.parameters()), nn.CrossEntropyLoss())
+    run = config_callbacks(None, model, verbose=0)
+    assert [type(c).__name__ for c in run] == ["LRScheduler"] and run.watched("on_train_batch_end") is not None
+    assert run.watched("on_train_batch_begin") is None
+
+
+def test_an_epoch_that_nobody_watches_ends_with_the_values_of_its_last_batch():
+    found = {}
+
+    class Last(proa.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            found[epoch] = logs
+
+    class Each(Last):
+        def on_train_batch_end(self, step, logs=None):
+            pass
+
+    results = []
+    for callback in (Last(), Each()):
+        proa.seed(0)
+        make(metrics=proa.metric.Accuracy()).fit(
+            Rows(5), batch_size=2, epochs=2, shuffle=False, verbose=0, callbacks=callback
+        )
+        results.append(dict(found))
+    assert results[0] == results[1] and results[0][1]["step"] == 2 and results[0][1]["batch_size"] == 1

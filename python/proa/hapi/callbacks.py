@@ -52,7 +52,9 @@ def config_callbacks(
         callbacks.insert(0, ProgBarLogger(log_freq, verbose))
     if not any(isinstance(c, ModelCheckpoint) for c in callbacks) and save_dir:
         callbacks.append(ModelCheckpoint(save_freq, save_dir))
-    if not any(isinstance(c, LRScheduler) for c in callbacks):
+    # Most have a plain rate, and nothing to do at each batch.
+    rate = getattr(getattr(model, "_optimizer", None), "_learning_rate", None)
+    if type(rate) is not float and not any(isinstance(c, LRScheduler) for c in callbacks):
         callbacks.append(LRScheduler())
     for callback in callbacks:
         if isinstance(callback, EarlyStopping):

@@ -53,6 +53,7 @@ class Model:
         self._inputs, self._labels = listed(inputs), listed(labels)
         self._splits = {}  # (number of fields of a batch, whether it is labelled) -> how many of them are inputs
         self._split = None  # of the last labelled batch
+        self._are_pairs = False  # of the last batch: an input and a label
         self._seen = []  # shape and dtype of the inputs of the first batch of what ran last
         self._optimizer, self._loss, self._metrics = None, None, []
         self._precision, self._shares, self._is_plain = Precision(None, network, None), Shares(network), True
@@ -91,16 +92,19 @@ class Model:
             self._shares.join()
             self._precision = Precision(amp_configs, self.network, optimizer)
         self._optimizer, self._loss, self._metrics = optimizer, loss, metrics
-        self._splits = {}
+        self._splits, self._are_pairs = {}, False
         self._is_plain = self._precision.is_plain and not self._shares.are_several
 
     # Batches -----------------------------------------------------------------
 
     def _loss_of(self, outputs, labels):
         """(losses, their sum). A loss has the digits of float32, whatever the network computes in."""
-        if isinstance(outputs, _C.Tensor):
-            outputs = (outputs,)
-        losses = self._loss(*[t if t.dtype not in _SHORT else t.astype(_C.float32) for t in outputs], *labels)
+        one = isinstance(outputs, _C.Tensor)
+        if one and outputs.dtype is _C.float32:  # as most are
+            losses = self._loss(outputs, *labels)
+        else:
+            outputs = (outputs,) if one else outputs
+            losses = self._loss(*[t if t.dtype not in _SHORT else t.astype(_C.float32) for t in outputs], *labels)
         if isinstance(losses, _C.Tensor):
             return [losses], losses
         losses = listed(losses)
@@ -232,12 +236,17 @@ class Model:
 
     def _fields(self, batch, labelled=True):
         """(inputs, labels) of a batch."""
+        if self._are_pairs and labelled and type(batch) in (tuple, list) and len(batch) == 2:  # as most are
+            x, y = batch
+            if type(x) is _C.Tensor and type(y) is _C.Tensor:
+                return [x], [y]
         fields = fields_of(batch)
         n = self._splits.get((len(fields), labelled))
         if n is None:
             n = self._splits[len(fields), labelled] = self._inputs_among(len(fields), labelled)
         if labelled and n != self._split:
             self._splits, self._split = {}, n  # a batch without labels is divided as those with them
+        self._are_pairs = labelled and n == 1 and len(fields) == 2
         return fields[:n], fields[n:]
 
     def _inputs_among(self, count, labelled):
@@ -330,20 +339,30 @@ class Model:
                 metric.reset()
             # Of data without a length, the next batch tells whether this one is the last: only groups ask for it.
             ask = accumulate_grad_batches > 1 and steps is None
+            # After a step of the network nothing of this loop is in a cache: what nobody watches is not done, as it is felt.
+            begins, ends = callbacks.watched("on_train_batch_begin"), callbacks.watched("on_train_batch_end")
+            step, inputs, result = -1, None, None
             for step, batch in enumerate(_with_last(loader) if ask else loader):
-                callbacks.on_train_batch_begin(step, logs)
+                if begins:
+                    begins(step, logs)
                 batch, last = batch if ask else (batch, False)
                 inputs, labels = self._fields(batch)
-                update = (step + 1) % accumulate_grad_batches == 0 or last or step + 1 == steps or done + 1 == num_iters
+                update = accumulate_grad_batches == 1 or (
+                    (step + 1) % accumulate_grad_batches == 0 or last or step + 1 == steps or done + 1 == num_iters
+                )
                 result = train(inputs, labels, update)
                 self._in_epoch = True
-                logs = self._logs(result, step, len(inputs[0]) if inputs else 0)
-                callbacks.on_train_batch_end(step, logs)
+                if begins or ends:
+                    logs = self._logs(result, step, len(inputs[0]) if inputs else 0)
+                    if ends:
+                        ends(step, logs)
                 done += 1
                 if num_iters is not None and done >= num_iters:
                     self.stop_training = True
                     break
             self._in_epoch = False
+            if step >= 0 and not (begins or ends):
+                logs = self._logs(result, step, len(inputs[0]) if inputs else 0)
             callbacks.on_epoch_end(epoch, logs)
             if eval_loader is not None and epoch % eval_freq == 0:
                 self._evaluate(eval_loader, callbacks)

@@ -6,13 +6,17 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "jit/environment.h"
 #include "jit/evaluate.h"
+#include "jit/pass.h"
 #include "jit/plan.h"
 #include "tensor/allocator.h"
 #include "tensor/error.h"
@@ -62,10 +66,14 @@ class Kept final : public Program::Attachment {
   };
   static constexpr size_t kMost = 16;
 
-  Kept(uint64_t version, std::vector<Entry> entries)
-      : version(version), entries(std::move(entries)) {}
+  Kept(uint64_t version, std::vector<Entry> entries,
+       std::optional<std::vector<std::string>> passes)
+      : version(version),
+        entries(std::move(entries)),
+        passes(std::move(passes)) {}
   const uint64_t version;
   const std::vector<Entry> entries;
+  const std::optional<std::vector<std::string>> passes;  // that were chosen
 };
 
 std::vector<int64_t> ShapesOf(
@@ -223,15 +231,33 @@ std::shared_ptr<const Executor> ExecutorOf(const Program& program,
       if (e.changes == changes && e.outputs == fetches) return e.executor;
     }
   }
-  auto executor = std::make_shared<const Executor>(program, fetches, changes);
+  std::optional<std::vector<std::string>> passes;
+  if (kept != nullptr) passes = kept->passes;
+  std::shared_ptr<const Executor> executor;
+  if (passes.has_value()) {
+    const std::vector<std::string_view> names(passes->begin(), passes->end());
+    executor =
+        std::make_shared<const Executor>(program, fetches, changes, names);
+  } else {
+    executor = std::make_shared<const Executor>(program, fetches, changes);
+  }
   std::vector<Kept::Entry> entries = {{fetches, changes, executor}};
   if (fresh) {
     for (const Kept::Entry& e : kept->entries) {
       if (entries.size() < Kept::kMost) entries.push_back(e);
     }
   }
-  program.Attach(std::make_shared<Kept>(program.version(), std::move(entries)));
+  program.Attach(std::make_shared<Kept>(program.version(), std::move(entries),
+                                        std::move(passes)));
   return executor;
+}
+
+void ChoosePasses(const Program& program, std::vector<std::string> passes) {
+  for (const std::string& name : passes) {
+    PROA_REQUIRE(FindPass(name) != nullptr, "no pass is named '", name, "'");
+  }
+  program.Attach(std::make_shared<Kept>(
+      program.version(), std::vector<Kept::Entry>(), std::move(passes)));
 }
 
 }  // namespace proa::inline v0::jit

@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -70,6 +71,10 @@ class Executor {
 std::shared_ptr<const Executor> ExecutorOf(const Program& program,
                                            const std::vector<ValueId>& fetches,
                                            Changes changes = Changes::kAll);
+
+// The passes that ExecutorOf runs over the program from now on, by their names,
+// in place of the default ones. Throws Error for a name that no pass has.
+void ChoosePasses(const Program& program, std::vector<std::string> passes);
 
 }  // namespace proa::inline v0::jit
 

@@ -217,6 +217,8 @@ void BindProgram(py::module_& m) {
           py::arg("outputs"), py::arg("inputs"),
           "Leaves the operations that these values need, and none that updates "
           "anything.")
+      .def("choose_passes", &jit::ChoosePasses, py::arg("passes"),
+           "What runs over it in each plan, in place of the default passes.")
       .def(
           "plan",
           [](const ProgramPtr& p, const Tensors& fetches) {
@@ -256,6 +258,11 @@ void BindJit(py::module_& m) {
     py::dict out;
     for (const jit::Pass& p : jit::AllPasses()) out[p.name] = p.doc;
     return out;
+  });
+  m.def("default_passes", [] {
+    std::vector<std::string> names;
+    for (std::string_view name : jit::DefaultPasses()) names.emplace_back(name);
+    return names;
   });
   m.def(
       "set_pass_checks",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import proa
-from proa import jit, static
+from proa import _C, jit, static
 
 
 def _settings(kind):
@@ -221,21 +221,32 @@ def _trained(build=None):
     return main, loss, main if build is None else static.CompiledProgram(main, build_strategy=build)
 
 
+def types_of(builder):
+    return [one.type() for one in builder.all_passes()]
+
+
 def test_the_passes_of_a_build_strategy(tmp_path):
     build, feed = static.BuildStrategy(), {"x": np.ones([2, 2], "float32")}
     builder = build._finalize_strategy_and_create_passes()
-    assert builder is build._finalize_strategy_and_create_passes() and builder.all_passes() == []
+    assert builder is build._finalize_strategy_and_create_passes() and types_of(builder) == _C.default_passes()
     drawn = builder.append_pass("graph_viz_pass")
     drawn.set("graph_viz_path", str(tmp_path / "graph.dot"))
     assert builder.insert_pass(0, "common_subexpressions").type() == "common_subexpressions"
     builder.append_pass("dead_code")
-    assert [p.type() for p in builder.all_passes()] == ["common_subexpressions", "graph_viz_pass", "dead_code"]
-    builder.remove_pass(2)
+    own = _C.default_passes()
+    assert types_of(builder) == ["common_subexpressions", *own, "graph_viz_pass", "dead_code"]
+    builder.remove_pass(len(own) + 2)
+    for name in own[1:]:
+        builder.delete_pass(name)
+    builder.delete_pass("a pass of the reference")
+    assert types_of(builder) == ["identities", "graph_viz_pass"]
+    builder.insert_pass(1, "common_subexpressions")
     with static.scope_guard(static.Scope()):
         main, loss, compiled = _trained(build)
         losses = [static.Executor().run(compiled, feed=feed, fetch_list=[loss])[0].item() for _ in range(3)]
     ((_, changed),) = compiled._changed.values()  # made once
-    assert str(changed).count("exp(") == 1 and str(main).count("exp(") == 2
+    plan = changed.plan([changed.value(main._program.value_number(loss))])
+    assert plan.count("exp(") == 1 and str(main).count("exp(") == 2
     assert (tmp_path / "graph.dot").read_text().startswith("digraph")
     with static.scope_guard(static.Scope()):
         main, loss, program = _trained()
@@ -244,5 +255,23 @@ def test_the_passes_of_a_build_strategy(tmp_path):
     with pytest.raises(ValueError, match="no pass is named 'fuse_all'"):
         builder.append_pass("fuse_all")
     for call in (lambda: builder.insert_pass(9, "dead_code"), lambda: builder.remove_pass(9)):
-        with pytest.raises(IndexError, match="there are 2 passes"):
+        with pytest.raises(IndexError, match="there are 3 passes"):
             call()
+
+
+def test_passes_that_are_taken_out_do_not_run():
+    build, feed = static.BuildStrategy(), {"x": np.ones([2, 2], "float32")}
+    builder = build._finalize_strategy_and_create_passes()
+    with static.scope_guard(static.Scope()):
+        main, loss, compiled = _trained(build)
+        executor, plans = static.Executor(), []
+        for name in (None, "common_subexpressions", *_C.default_passes()):
+            if name is not None:
+                builder.delete_pass(name)
+            executor.run(compiled, feed=feed, fetch_list=[loss])
+            copies = [copy for _, copy in compiled._changed.values()] or [main._program]
+            assert len(copies) == 1
+            plans.append(copies[0].plan([copies[0].value(main._program.value_number(loss))]))
+    assert plans[0].count("exp(") == 1 and plans[1].count("exp(") == 2
+    assert "pointwise(" in plans[0] and "pointwise(" not in plans[-1]
+    assert builder.all_passes() == []

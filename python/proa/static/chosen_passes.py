@@ -1,4 +1,4 @@
-"""The passes of a BuildStrategy: what `CompiledProgram` runs over a program before the executor's own."""
+"""The passes of a BuildStrategy: what runs over the program of a `CompiledProgram` before it is executed."""
 
 from proa import _C
 
@@ -44,23 +44,26 @@ class Pass:
 
 
 class PassBuilder:
-    """A list of passes, empty at first, in the order in which they run over a program before the executor's own passes.
+    """The passes that run over a program before it is executed, in order: at first the executor's own.
 
     `BuildStrategy._finalize_strategy_and_create_passes()` gives it. Passes are those of Proa, and `graph_viz_pass`.
 
     Examples:
         >>> passes = proa.static.BuildStrategy()._finalize_strategy_and_create_passes()
-        >>> drawn = passes.append_pass("graph_viz_pass")
-        >>> first = passes.insert_pass(0, "common_subexpressions")
         >>> [one.type() for one in passes.all_passes()]
-        ['common_subexpressions', 'graph_viz_pass']
-        >>> passes.remove_pass(1)
-        >>> len(passes.all_passes())
-        1
+        ['identities', 'constant_folding', 'common_subexpressions', 'fuse_norm', 'dead_code', 'early_exchange',
+        'fuse_pointwise']
+        >>> drawn = passes.append_pass("graph_viz_pass")
+        >>> folded = passes.insert_pass(0, "fold_parameters")
+        >>> passes.delete_pass("fuse_pointwise")
+        >>> passes.remove_pass(5)
+        >>> [one.type() for one in passes.all_passes()]
+        ['fold_parameters', 'identities', 'constant_folding', 'common_subexpressions', 'fuse_norm', 'early_exchange',
+        'graph_viz_pass']
     """
 
     def __init__(self):
-        self._passes = []
+        self._passes = [Pass(name) for name in _C.default_passes()]
 
     def all_passes(self):
         """The passes, in order."""
@@ -105,6 +108,11 @@ class PassBuilder:
             )
         del self._passes[idx]
 
+    def delete_pass(self, pass_type):
+        """Takes out the passes of this name. A name that is not in the list is nothing: programs delete passes of the
+        reference, which are not here."""
+        self._passes = [one for one in self._passes if one.type() != pass_type]
+
     def draw(self, program):
         """Writes the graph of a program where passes that draw say."""
         for one in self._passes:
@@ -112,22 +120,21 @@ class PassBuilder:
                 with open(one.get("graph_viz_path"), "w") as file:
                     file.write(program.graph())
 
-    def changed(self, recorded, outputs, known):
-        """A copy of a recorded program after the passes; values of the program name those of the copy.
+    def compiled(self, recorded, known):
+        """The recorded program for these passes: itself where they are the executor's own, else a copy that is run with them;
+        values of the program name those of the copy.
 
         Args:
             recorded: a _C.Program.
-            outputs (list): what is asked of it.
-            known (dict): copies that were made before, by what was asked.
+            known (dict): the copy that was made last.
         """
         names = [one.type() for one in self._passes if one.type() != _DRAWS]
-        if not names:
+        if names == _C.default_passes():
             return recorded
-        outputs = [t for t in outputs if _C.is_symbolic(t)]
-        key = (id(recorded), recorded.num_operations, *names, *map(recorded.value_number, outputs))
+        key = (id(recorded), recorded.num_operations, *names)
         if key not in known:
             copy = recorded.clone()
-            copy.run_passes(names, [copy.value(recorded.value_number(t)) for t in outputs])
+            copy.choose_passes(names)
             known.clear()  # of the last program alone
             known[key] = recorded, copy
         return known[key][1]

@@ -157,7 +157,7 @@ class Executor:
             lengths = [t for own in levels for t in own]
             wanted_values = [*fetches, *lengths, *(t for _, t in shown)]
             if getattr(compiled, "_passes", None) is not None:
-                recorded = compiled._passes.changed(recorded, wanted_values, compiled._changed)
+                recorded = compiled._passes.compiled(recorded, compiled._changed)
             results = recorded.run(feeds, wanted_values, use_prune)
             for (printed, _), value in zip(shown, results[len(fetches) + len(lengths) :]):
                 printed.show(value)

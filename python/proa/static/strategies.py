@@ -73,12 +73,13 @@ class BuildStrategy(_Settings):
     """
 
     def _finalize_strategy_and_create_passes(self):
-        """The passes that run over a program that is compiled with this, a PassBuilder; the same one each time.
+        """The passes that run over a program that is compiled with this, a PassBuilder; the same one each time. At first they
+        are those of the executor.
 
         Examples:
             >>> strategy = proa.static.BuildStrategy()
-            >>> strategy._finalize_strategy_and_create_passes().all_passes()
-            []
+            >>> strategy._finalize_strategy_and_create_passes().all_passes()[0].type()
+            'identities'
         """
         from proa.static.chosen_passes import PassBuilder
 

@@ -3,8 +3,21 @@
 namespace proa::inline v0::jit {
 namespace {
 
+// Does an operation use results that are all among `made`?
+bool UsesMade(const Program& program, const Operation& o,
+              const std::vector<bool>& made) {
+  bool any = false, all = true;
+  ForEachUse(o, [&](ValueId id) {
+    if (program.value(id).kind != ValueKind::kResult) return;
+    any = true;
+    all &= made[id];
+  });
+  return any && all;
+}
+
 // One pass from the end. `read`: by value, what Changes::kRead keeps changes
-// of. `speaks`: by operation, whether it is needed for what it does besides.
+// of, and what kMade keeps changes by. `speaks`: by operation, whether it is
+// needed for what it does besides.
 Liveness Pass(const Program& program, const std::vector<ValueId>& fetches,
               Changes changes, const std::vector<bool>& read,
               const std::vector<bool>& speaks) {
@@ -21,6 +34,7 @@ Liveness Pass(const Program& program, const std::vector<ValueId>& fetches,
       needed |= changes == Changes::kAll;
       const bool may_be_read = changes == Changes::kRead && !ReachesOut(o);
       ForEachChanged(o, [&](ValueId id) { needed |= may_be_read && read[id]; });
+      needed |= changes == Changes::kMade && UsesMade(program, o, read);
     }
     for (const auto& ids : o.results) {
       for (ValueId id : ids) needed |= out.live[id];
@@ -77,6 +91,9 @@ Liveness Analyze(const Program& program, const std::vector<ValueId>& fetches,
       const Liveness silent = Pass(program, fetches, changes, read, speaks);
       speaks = Speaking(program, silent.live, given);
     }
+  }
+  if (changes == Changes::kMade) {
+    read = Pass(program, fetches, Changes::kNone, read, speaks).live;
   }
   while (true) {
     Liveness out = Pass(program, fetches, changes, read, speaks);

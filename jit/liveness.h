@@ -25,6 +25,8 @@ enum class Changes : uint8_t {
   kNone,  // inference: no updates of parameters, no running statistics; what
           // prints and asserts (ReachesOut) stays
   kRead,  // of tensors that something needed reads: counters, caches
+  kMade,  // by what is needed anyway: running statistics, but no updates of
+          // parameters, whose gradients nobody needs
   kAll,
 };
 

@@ -72,6 +72,25 @@ TEST(Liveness, WhichChangesAreNeeded) {
             std::vector<bool>({false, false, false, false}));
 }
 
+// A statistic that is made on the way is kept, what a gradient does is not.
+TEST(Liveness, ChangesByWhatIsMade) {
+  const auto program = Parse(
+      "  %0 = input \"x\" : [2] float32\n"
+      "  %1 = captured \"mean\" : [2] float32\n"
+      "  %2 = captured \"weight\" : [2] float32\n"
+      "  %3 = exp(%0) : [2] float32\n"
+      "  store_(%1, %3)\n"
+      "  store_(%2, %1)\n"
+      "  %4 = multiply(%3, %2) : [2] float32\n"
+      "  %5 = add(%4, %3) : [2] float32\n"
+      "  store_(%2, %5)\n",
+      {Floats({1, 2}), Floats({1, 2})});
+  EXPECT_EQ(Analyze(*program, {4}, Changes::kMade).skip,
+            std::vector<bool>({false, false, true, false, true, true}));
+  EXPECT_EQ(Analyze(*program, {5}, Changes::kMade).skip,
+            std::vector<bool>({false, false, true, false, false, false}));
+}
+
 // What prints is needed by every program that has what it prints.
 TEST(Liveness, WhatReachesOutIsNeeded) {
   const auto program = Parse(

@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "jit/file_bytes.h"
@@ -38,13 +43,12 @@ struct Checked {
 // Appends the parameter file's payload. In pieces that are copied first, so
 // that the checksum is that of what was written even if a thread trains
 // meanwhile.
-absl::StatusOr<Checked> AppendParameters(const Program& program,
+absl::StatusOr<Checked> AppendParameters(const Module& module,
                                          profiler::AtomicFile& file) {
   constexpr size_t kPiece = size_t{1} << 20;
   Checked done;
   std::string piece;
-  for (ValueId id : program.captured()) {
-    const Tensor& t = program.value(id).captured;
+  for (const Tensor& t : CapturedTensors(module)) {
     const Tensor host =
         Contiguous(t.place().is_cpu() ? t : CopyTo(t, Place{}, true));
     std::string_view rest(static_cast<const char*>(host.raw_data()),
@@ -113,7 +117,7 @@ absl::Status SaveModule(const Module& module, const std::string& prefix) {
   absl::Status s = parameter_file->Append(Envelope(kParameterMagic, 0, 0));
   if (!s.ok()) return s;
   const absl::StatusOr<Checked> payload =
-      AppendParameters(*module.program, *parameter_file);
+      AppendParameters(module, *parameter_file);
   if (!payload.ok()) return payload.status();
   s = parameter_file->WriteAt(
       0, Envelope(kParameterMagic, payload->size, payload->crc));
@@ -182,6 +186,39 @@ absl::StatusOr<Module> Verified(ParsedModule parsed,
   return std::move(parsed.module);
 }
 
+// What the program holds already is the same tensor in its training.
+absl::Status FillTraining(const std::string& path, std::string_view bytes,
+                          const std::shared_ptr<void>& memory,
+                          ParsedModule& parsed) {
+  if (parsed.training == nullptr) return absl::OkStatus();
+  ParsedModule& training = *parsed.training;
+  const Program& program = *parsed.module.program;
+  std::map<uint64_t, ValueId> held;
+  for (const ParameterSlice& s : parsed.slices) {
+    if (s.bytes > 0) held[s.offset] = s.id;
+  }
+  std::vector<ParameterSlice> own;
+  for (const ParameterSlice& s : training.slices) {
+    ValueInfo& v = training.module.program->value(s.id);
+    const auto at = held.find(s.offset);
+    const Tensor t =
+        at == held.end() ? Tensor() : program.value(at->second).captured;
+    if (t.defined() && t.dtype() == v.meta.dtype && t.shape() == v.meta.shape &&
+        s.bytes > 0) {
+      v.captured = t;
+    } else {
+      own.push_back(s);
+    }
+  }
+  absl::Status filled =
+      FillParameters(path, bytes, memory, own, *training.module.program);
+  if (!filled.ok()) return filled;
+  if (absl::Status s = VerifyModule(training.module); !s.ok()) return s;
+  parsed.module.training =
+      std::make_shared<const Module>(std::move(training.module));
+  return absl::OkStatus();
+}
+
 // The program with its parameters, the contents of a file.
 absl::StatusOr<Module> Complete(ParsedModule parsed,
                                 const std::string& program_path,
@@ -193,18 +230,22 @@ absl::StatusOr<Module> Complete(ParsedModule parsed,
         FillParameters(parameter_path, parameters.substr(kEnvelopeBytes),
                        memory, parsed.slices, *parsed.module.program);
     if (!s.ok()) return s;
+    s = FillTraining(parameter_path, parameters.substr(kEnvelopeBytes), memory,
+                     parsed);
+    if (!s.ok()) return s;
   } catch (const Error& e) {
     return absl::Status(e.code(), absl::StrCat(parameter_path, ": ", e.what()));
   }
   return Verified(std::move(parsed), program_path);
 }
 
-absl::StatusOr<ParsedModule> ParseProgram(std::string_view bytes,
-                                          const std::string& path) {
+absl::StatusOr<ParsedModule> ParseProgram(
+    std::string_view bytes, const std::string& path,
+    Training training = Training::kIgnored) {
   const absl::StatusOr<std::string_view> payload =
       Unseal(path, kProgramMagic, bytes);
   if (!payload.ok()) return payload.status();
-  absl::StatusOr<ParsedModule> parsed = ParseModule(*payload);
+  absl::StatusOr<ParsedModule> parsed = ParseModule(*payload, training);
   if (!parsed.ok()) return In(path, parsed.status());
   return parsed;
 }
@@ -212,9 +253,9 @@ absl::StatusOr<ParsedModule> ParseProgram(std::string_view bytes,
 absl::StatusOr<Module> LoadFrom(const WholeFile& program_file,
                                 const std::string& program_path,
                                 const std::string& parameter_path,
-                                Parameters kind) {
+                                Parameters kind, Training training) {
   absl::StatusOr<ParsedModule> parsed =
-      ParseProgram(program_file.bytes(), program_path);
+      ParseProgram(program_file.bytes(), program_path, training);
   if (!parsed.ok()) return parsed.status();
   const absl::StatusOr<WholeFile> parameters = ReadParameters(
       parameter_path,
@@ -223,7 +264,8 @@ absl::StatusOr<Module> LoadFrom(const WholeFile& program_file,
     return absl::DataLossError(
         absl::StrCat(parameter_path, ": does not belong to ", program_path));
   }
-  if (parsed->slices.empty() && absl::IsNotFound(parameters.status())) {
+  if (parsed->slices.empty() && parsed->training == nullptr &&
+      absl::IsNotFound(parameters.status())) {
     return Verified(*std::move(parsed), program_path);
   }
   if (!parameters.ok()) return parameters.status();
@@ -235,21 +277,23 @@ absl::StatusOr<Module> LoadFrom(const WholeFile& program_file,
 }  // namespace
 
 absl::StatusOr<Module> LoadModule(const std::string& prefix,
-                                  Parameters parameters) {
-  return LoadModuleFiles(prefix + ".pdmodel", prefix + ".pdiparams",
-                         parameters);
+                                  Parameters parameters, Training training) {
+  return LoadModuleFiles(prefix + ".pdmodel", prefix + ".pdiparams", parameters,
+                         training);
 }
 
 absl::StatusOr<Module> LoadModuleFiles(const std::string& program_path,
                                        const std::string& parameter_path,
-                                       Parameters parameters) {
+                                       Parameters parameters,
+                                       Training training) {
   constexpr int kMaxTries = 1000;
   absl::StatusOr<Module> module = absl::UnknownError("");
   int settled = 0;
   for (int i = 0; i < kMaxTries && settled < 2; ++i) {
     const absl::StatusOr<WholeFile> program = WholeFile::Read(program_path);
     if (!program.ok()) return program.status();
-    module = LoadFrom(*program, program_path, parameter_path, parameters);
+    module =
+        LoadFrom(*program, program_path, parameter_path, parameters, training);
     if (module.ok()) return module;
     // A model that is replaced between two readings is read again; once more
     // still, for parameters that got their name between two looks.

@@ -28,6 +28,10 @@ struct Module {
   std::optional<std::vector<std::string>> trainable;
   // In which state of the process it was recorded: ("autocast", "O1 bfloat16").
   std::vector<std::pair<std::string, std::string>> context;
+  // What it does while it is trained, where that is something else (dropout,
+  // statistics of the batch): a module over the same captured tensors, and some
+  // more perhaps. Null where it is the same, or not known.
+  std::shared_ptr<const Module> training;
   // Sentences for who loads it; not written to files.
   std::vector<std::string> warnings;
 };
@@ -47,13 +51,17 @@ absl::Status SaveModule(const Module& module, const std::string& prefix);
 // kMapped: parameters stay in the file until they are read, and processes that
 // run the model share them (WholeFile::Map tells the danger).
 enum class Parameters { kCopied, kMapped };
+// Whether Module::training is read, too.
+enum class Training : bool { kIgnored, kRead };
 absl::StatusOr<Module> LoadModule(const std::string& prefix,
-                                  Parameters parameters = Parameters::kCopied);
+                                  Parameters parameters = Parameters::kCopied,
+                                  Training training = Training::kIgnored);
 
 // The same by the full names of the two files.
 absl::StatusOr<Module> LoadModuleFiles(
     const std::string& program_path, const std::string& parameter_path,
-    Parameters parameters = Parameters::kCopied);
+    Parameters parameters = Parameters::kCopied,
+    Training training = Training::kIgnored);
 
 // The same from the contents of the two files.
 absl::StatusOr<Module> ParseModuleFiles(std::string_view program,

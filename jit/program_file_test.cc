@@ -79,6 +79,57 @@ TEST(ProgramFile, WhatIsLoadedIsWhatWasSaved) {
   EXPECT_EQ(Predict(*parsed), Predict(saved));
 }
 
+// x * w + b in a test; x * w * c while it is trained, and `w` becomes c.
+Module ExampleOfTraining() {
+  Module m = Example(1.25f);
+  auto trained = std::make_shared<Module>(m);
+  const Tensor w = m.program->value(1).captured;
+  trained->program = Parse(
+      "  %0 = input \"x\" : [?, 2] float32\n"
+      "  %1 = captured \"c\" : [2] float32\n"
+      "  %2 = captured \"w\" : [2] float32\n"
+      "  %3 = multiply(%0, %2) : [?, 2] float32\n"
+      "  %4 = multiply(%3, %1) : [?, 2] float32\n"
+      "  store_(%2, %1)\n",
+      {Floats({10, 20}), w});
+  m.training = std::move(trained);
+  return m;
+}
+
+TEST(ProgramFile, WhatItDoesInTraining) {
+  const std::string prefix = Prefix();
+  const Module saved = ExampleOfTraining();
+  ASSERT_TRUE(SaveModule(saved, prefix).ok());
+  const auto alone = LoadModule(prefix);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->training, nullptr);
+  EXPECT_EQ(Predict(*alone), Predict(Example(1.25f)));
+  for (const Parameters kind : {Parameters::kCopied, Parameters::kMapped}) {
+    const auto loaded = LoadModule(prefix, kind, Training::kRead);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    ASSERT_NE(loaded->training, nullptr);
+    EXPECT_EQ(ToText(*loaded->training->program),
+              ToText(*saved.training->program));
+    EXPECT_EQ(Elements(loaded->training->program->value(1).captured),
+              std::vector<float>({10, 20}));
+    // One tensor, whoever runs.
+    EXPECT_EQ(loaded->training->program->value(2).captured.impl(),
+              loaded->program->value(1).captured.impl());
+    EXPECT_EQ(Predict(*loaded->training), std::vector<float>({37.5f, 200}));
+  }
+}
+
+TEST(ProgramFile, EveryTruncationOfTrainingIsAnError) {
+  const std::string prefix = Prefix();
+  ASSERT_TRUE(SaveModule(ExampleOfTraining(), prefix).ok());
+  const std::string program = Contents(prefix + ".pdmodel");
+  for (size_t n = 0; n < program.size(); ++n) {
+    std::ofstream(prefix + ".pdmodel", std::ios::binary)
+        << program.substr(0, n);
+    EXPECT_FALSE(LoadModule(prefix, {}, Training::kRead).ok()) << n;
+  }
+}
+
 TEST(ProgramFile, AModelIsReplacedAsAWhole) {
   const std::string prefix = Prefix();
   ASSERT_TRUE(SaveModule(Example(1), prefix).ok());

@@ -4,6 +4,7 @@
 #define PROA_JIT_PROGRAM_PROTO_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,12 @@ struct ParsedModule {
   std::vector<ParameterSlice> slices;
   uint64_t parameter_bytes = 0;
   uint32_t parameter_crc = 0;
+  std::unique_ptr<ParsedModule> training;  // of the same parameter file
 };
+
+// The captured tensors of a module, and those that only its training has, in
+// the order in which the parameter file holds them.
+std::vector<Tensor> CapturedTensors(const Module& module);
 
 // `alignment`: of each tensor in the parameter file.
 absl::StatusOr<std::string> SerializeModule(const Module& module,
@@ -36,7 +42,8 @@ absl::StatusOr<std::string> SerializeModule(const Module& module,
 
 // Checks everything that can be checked without the parameters: format, ops and
 // their versions, kinds, references, sizes.
-absl::StatusOr<ParsedModule> ParseModule(std::string_view bytes);
+absl::StatusOr<ParsedModule> ParseModule(
+    std::string_view bytes, Training training = Training::kIgnored);
 
 // Verify(program) and the entry points.
 absl::Status VerifyModule(const Module& module);

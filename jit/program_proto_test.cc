@@ -211,6 +211,36 @@ TEST(ProgramProto, NoVersionIsLeftBehind) {
   }
 }
 
+TEST(ProgramProto, TrainingIsAModuleOfTheSameParameters) {
+  const auto said = [](const file::Module& m) {
+    const auto parsed = ParseModule(m.SerializeAsString(), Training::kRead);
+    return std::string(parsed.status().message());
+  };
+  file::Module m = ExampleFile(), trained = m;
+  trained.clear_parameter_bytes();
+  m.set_training(trained.SerializeAsString());
+  const auto parsed = ParseModule(m.SerializeAsString(), Training::kRead);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  ASSERT_NE(parsed->training, nullptr);
+  EXPECT_EQ(parsed->training->slices.size(), parsed->slices.size());
+  EXPECT_EQ(ParseModule(m.SerializeAsString())->training, nullptr);
+
+  const char* const no_program =
+      "what it does in training is no program of this format";
+  m.set_training("nonsense");
+  EXPECT_EQ(said(m), no_program);
+  EXPECT_TRUE(ParseModule(m.SerializeAsString()).ok());
+  trained.set_training(trained.SerializeAsString());
+  m.set_training(trained.SerializeAsString());
+  EXPECT_EQ(said(m), no_program);
+  trained.clear_training();
+  for (file::Value& v : *trained.mutable_values()) {
+    if (v.kind() == file::Value::CAPTURED) v.set_offset(1 << 20);
+  }
+  m.set_training(trained.SerializeAsString());
+  EXPECT_THAT(said(m), testing::HasSubstr("bytes at offset"));
+}
+
 // Random changes of single bytes: the parser answers, and what it accepts can
 // be verified and printed.
 TEST(ProgramProto, MutationsNeverCrash) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -371,9 +372,19 @@ absl::Status Refusal(const file::Module& m, const std::string& what) {
                    other ? kProducer : ""));
 }
 
+std::unique_ptr<ParsedModule> ReadTraining(const file::Module& of) {
+  file::Module m;
+  if (!m.ParseFromString(of.training()) || !m.training().empty()) {
+    Bad("what it does in training is no program of this format");
+  }
+  m.set_parameter_bytes(of.parameter_bytes());  // within which its tensors lie
+  return std::make_unique<ParsedModule>(Reader(m).Run());
+}
+
 }  // namespace
 
-absl::StatusOr<ParsedModule> ParseModule(std::string_view bytes) {
+absl::StatusOr<ParsedModule> ParseModule(std::string_view bytes,
+                                         Training training) {
   // What is wrong is the error's matter; protobuf would print it as well.
   google::protobuf::LogSilencer quiet;
   file::Module m;
@@ -382,7 +393,11 @@ absl::StatusOr<ParsedModule> ParseModule(std::string_view bytes) {
     return absl::InvalidArgumentError("is no program of this format");
   }
   try {
-    return Reader(m).Run();
+    ParsedModule parsed = Reader(m).Run();
+    if (training == Training::kRead && !m.training().empty()) {
+      parsed.training = ReadTraining(m);
+    }
+    return parsed;
   } catch (const FormatError& e) {
     return Refusal(m, e.message);
   } catch (const Error& e) {

@@ -1,5 +1,8 @@
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "jit/program.pb.h"
@@ -122,33 +125,42 @@ file::Argument DefaultOf(const ParamInfo& p) {
   return out;
 }
 
-absl::StatusOr<std::string> SerializeModule(const Module& module,
-                                            uint64_t alignment,
-                                            uint64_t parameter_bytes,
-                                            uint32_t parameter_crc) {
-  if (absl::Status s = VerifyModule(module); !s.ok()) return s;
+std::vector<Tensor> CapturedTensors(const Module& module) {
+  std::vector<Tensor> tensors;
+  for (ValueId id : module.program->captured()) {
+    tensors.push_back(module.program->value(id).captured);
+  }
+  if (module.training == nullptr) return tensors;
+  const Program& training = *module.training->program;
+  for (ValueId id : training.captured()) {
+    const Tensor& t = training.value(id).captured;
+    if (module.program->FindCaptured(t) == kNoValue) tensors.push_back(t);
+  }
+  return tensors;
+}
+
+namespace {
+
+using Offsets = std::map<const TensorImpl*, uint64_t>;
+
+file::Module ToFile(const Module& module, const Offsets& offsets) {
   file::Module out;
   out.set_format(kFormat);
   out.set_producer(kProducer);
-  uint64_t offset = 0;
   for (const ValueInfo& v : module.program->values()) {
     file::Value* to = out.add_values();
     to->set_kind(static_cast<file::Value::Kind>(v.kind));
     Write(v.meta, to->mutable_meta());
     to->set_name(v.name);
     if (v.kind == ValueKind::kCaptured) {
-      offset = (offset + alignment - 1) / alignment * alignment;
-      to->set_offset(offset);
+      to->set_offset(offsets.at(v.captured.impl()));
       to->set_bytes(static_cast<uint64_t>(v.captured.bytes()));
-      offset += to->bytes();
     }
   }
   Write(module.program->block(), out.mutable_block());
   for (ValueId id : module.inputs) out.add_inputs(static_cast<uint32_t>(id));
   for (ValueId id : module.outputs) out.add_outputs(static_cast<uint32_t>(id));
   for (const std::string& n : module.output_names) out.add_output_names(n);
-  out.set_parameter_bytes(parameter_bytes);
-  out.set_parameter_crc(parameter_crc);
   if (module.trainable.has_value()) {
     file::Flags* flags = out.mutable_flags();
     for (const std::string& n : *module.trainable) flags->add_trainable(n);
@@ -158,8 +170,34 @@ absl::StatusOr<std::string> SerializeModule(const Module& module,
     to->set_name(name);
     to->set_value(value);
   }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> SerializeModule(const Module& module,
+                                            uint64_t alignment,
+                                            uint64_t parameter_bytes,
+                                            uint32_t parameter_crc) {
+  if (absl::Status s = VerifyModule(module); !s.ok()) return s;
+  Offsets offsets;
+  uint64_t offset = 0;
+  for (const Tensor& t : CapturedTensors(module)) {
+    offset = (offset + alignment - 1) / alignment * alignment;
+    offsets[t.impl()] = offset;
+    offset += static_cast<uint64_t>(t.bytes());
+  }
+  file::Module out = ToFile(module, offsets);
   std::string bytes;
-  if (!out.SerializeToString(&bytes)) {
+  bool written = true;
+  if (module.training != nullptr) {
+    if (absl::Status s = VerifyModule(*module.training); !s.ok()) return s;
+    written = ToFile(*module.training, offsets).SerializeToString(&bytes);
+    out.set_training(bytes);
+  }
+  out.set_parameter_bytes(parameter_bytes);
+  out.set_parameter_crc(parameter_crc);
+  if (!written || !out.SerializeToString(&bytes)) {
     return absl::ResourceExhaustedError("the program is larger than 2 GiB");
   }
   return bytes;

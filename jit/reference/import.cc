@@ -1,7 +1,9 @@
 #include "jit/reference/import.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
+#include <variant>
 
 #include "jit/recorder.h"
 #include "jit/reference/importer.h"
@@ -29,6 +31,22 @@ void AddCalls(const std::vector<Statement>& body, const RuleBook& book,
   for (const Statement& s : body) AddCalls(s.expression, book, out);
 }
 
+// Ops that are in a test no more. Were there any?
+bool StartTraining(ProgramDesc& desc) {
+  bool any = false;
+  for (BlockDesc& b : desc.blocks) {
+    for (OpDesc& op : b.ops) {
+      const auto at = op.attributes.find("is_test");
+      if (at == op.attributes.end()) continue;
+      bool* const test = std::get_if<bool>(&at->second.value);
+      if (test == nullptr || !*test) continue;
+      *test = false;
+      any = true;
+    }
+  }
+  return any;
+}
+
 }  // namespace
 
 std::vector<std::string> PersistableNames(const ProgramDesc& desc) {
@@ -43,8 +61,18 @@ std::vector<std::string> PersistableNames(const ProgramDesc& desc) {
 
 Module Import(const ProgramDesc& desc,
               const std::function<Tensor(const std::string&)>& parameter,
-              const RuleBook& book) {
-  return importing::Importer(desc, parameter, book).Run();
+              Training training, const RuleBook& book) {
+  Module module = importing::Importer(desc, parameter, book).Run();
+  if (training == Training::kIgnored) return module;
+  ProgramDesc trained = desc;
+  if (!StartTraining(trained)) return module;
+  try {
+    module.training = std::make_shared<const Module>(
+        importing::Importer(trained, parameter, book).Run(Changes::kAll));
+  } catch (const Error&) {
+    // What no rule knows in training is known in a test alone.
+  }
+  return module;
 }
 
 WholeProgram ImportWhole(const ProgramDesc& desc, const Autograd& autograd,

@@ -32,8 +32,10 @@ std::vector<std::string> PersistableNames(const ProgramDesc& desc);
 // Throws Error; for a program with ops that have no rule, one that lists all of
 // them with their attributes, before anything is recorded. `parameter` gives
 // the tensors of persistable variables, undefined ones where there are none.
+// Training::kRead: Module::training, which ops have by their attribute is_test.
 Module Import(const ProgramDesc& desc,
               const std::function<Tensor(const std::string&)>& parameter,
+              Training training = Training::kIgnored,
               const RuleBook& book = AllRules());
 
 // A program as it was built: everything that its ops do, changes of persistable

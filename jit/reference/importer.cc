@@ -44,7 +44,8 @@ const std::string& OneOf(const OpDesc& op, const Slots& slots,
   return (*s)[0];
 }
 
-Module Importer::Run() {
+Module Importer::Run(Changes changes) {
+  stores_ = changes != Changes::kNone;
   CheckBlocks();
   CheckKnown();
   const StaticModeScope recording(program_);
@@ -73,7 +74,7 @@ Module Importer::Run() {
       trainable.push_back(name);
     }
   }
-  Module out = Prune(module);
+  Module out = Prune(module, changes);
   std::erase_if(trainable, [&](const std::string& name) {
     return out.program->Find(name) == kNoValue;
   });
@@ -276,7 +277,7 @@ void Importer::Set(const std::string& name, Tensor t, Scope& scope) {
   }
   if (!t.is_symbolic()) t = MakeSymbolic(program_, program_->Capture(t));
   scope.waiting.erase(name);
-  if (whole_ && depth_ == 1 && v != nullptr && v->persistable &&
+  if (stores_ && depth_ == 1 && v != nullptr && v->persistable &&
       v->kind == VarKind::kTensor) {
     // What comes after reads the value; the next run reads the tensor.
     Scope start;

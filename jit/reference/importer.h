@@ -19,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "jit/control_flow.h"
+#include "jit/liveness.h"
 #include "jit/program_file.h"
 #include "jit/reference/import.h"
 #include "jit/reference/program_desc.h"
@@ -101,7 +102,8 @@ class Importer {
     }
   }
 
-  Module Run();
+  // `changes`: of persistable variables, whether they are recorded.
+  Module Run(Changes changes = Changes::kNone);
   WholeProgram RunWhole(const Autograd& autograd);
 
   using Handler = void (Importer::*)(const OpDesc&, Scope&);
@@ -179,6 +181,7 @@ class Importer {
   std::map<int64_t, ValueId> feeds_;
   std::map<int64_t, std::pair<std::string, Tensor>> fetches_;
   int depth_ = 0;
+  bool stores_ = false;  // what persistable variables become
   // Of a program as a whole:
   bool whole_ = false;
   const Autograd* autograd_ = nullptr;

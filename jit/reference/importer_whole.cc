@@ -33,7 +33,7 @@ bool Importer::IsTrained(const VarDesc& v) const {
 }
 
 WholeProgram Importer::RunWhole(const Autograd& autograd) {
-  whole_ = true;
+  whole_ = stores_ = true;
   autograd_ = &autograd;
   bool gradients = false;
   for (const BlockDesc& b : desc_.blocks) {

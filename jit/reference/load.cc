@@ -68,7 +68,8 @@ void CheckFits(const ProgramDesc& desc,
   }
 }
 
-absl::StatusOr<Module> Load(const WholeFile& program, const ModelFiles& files) {
+absl::StatusOr<Module> Load(const WholeFile& program, const ModelFiles& files,
+                            Training training) {
   std::string in = files.program;
   try {
     const ProgramDesc desc = ParseProgramDesc(program.bytes());
@@ -98,10 +99,13 @@ absl::StatusOr<Module> Load(const WholeFile& program, const ModelFiles& files) {
       CheckFits(desc, all, folder.string());
     }
     in = files.program;
-    return Import(desc, [&](const std::string& name) {
-      const auto at = all.find(name);
-      return at == all.end() ? Tensor() : at->second;
-    });
+    return Import(
+        desc,
+        [&](const std::string& name) {
+          const auto at = all.find(name);
+          return at == all.end() ? Tensor() : at->second;
+        },
+        training);
   } catch (const Error& e) {
     return absl::Status(e.code(), in.empty()
                                       ? std::string(e.what())
@@ -169,23 +173,23 @@ absl::StatusOr<ModelFiles> FindModel(const std::string& named) {
 }
 
 absl::StatusOr<Module> LoadAnyModel(const ModelFiles& files,
-                                    Parameters parameters) {
+                                    Parameters parameters, Training training) {
   const absl::StatusOr<WholeFile> program = WholeFile::Read(files.program);
   if (!program.ok()) return program.status();
-  if (!IsOurs(program->bytes())) return Load(*program, files);
+  if (!IsOurs(program->bytes())) return Load(*program, files, training);
   return LoadModuleFiles(
       files.program,
       files.parameters.empty()
           ? WithoutEnding(files.program, ".pdmodel") + ".pdiparams"
           : files.parameters,
-      parameters);
+      parameters, training);
 }
 
 absl::StatusOr<Module> LoadAnyModel(const std::string& prefix_or_folder,
-                                    Parameters parameters) {
+                                    Parameters parameters, Training training) {
   const absl::StatusOr<ModelFiles> files = FindModel(prefix_or_folder);
   if (!files.ok()) return files.status();
-  return LoadAnyModel(*files, parameters);
+  return LoadAnyModel(*files, parameters, training);
 }
 
 absl::StatusOr<Module> ParseAnyModel(std::string_view program,

@@ -27,11 +27,12 @@ absl::StatusOr<ModelFiles> FindModel(const std::string& prefix_or_folder);
 
 // Errors say what and where: "net.pdmodel: block 0, op 3 'conv2d': ...".
 // Parameters::kMapped holds for our own files; others are copied.
-absl::StatusOr<Module> LoadAnyModel(
-    const ModelFiles& files, Parameters parameters = Parameters::kCopied);
-absl::StatusOr<Module> LoadAnyModel(
-    const std::string& prefix_or_folder,
-    Parameters parameters = Parameters::kCopied);
+absl::StatusOr<Module> LoadAnyModel(const ModelFiles& files,
+                                    Parameters parameters = Parameters::kCopied,
+                                    Training training = Training::kIgnored);
+absl::StatusOr<Module> LoadAnyModel(const std::string& prefix_or_folder,
+                                    Parameters parameters = Parameters::kCopied,
+                                    Training training = Training::kIgnored);
 
 // A tensor that stands in a file of its own; `what` names it in errors.
 absl::StatusOr<Tensor> ParseReferenceTensor(std::string_view bytes,

@@ -334,6 +334,14 @@ void BindLoadedModules(py::module_& m) {
       .def_property_readonly(
           "trainable",
           [](const LoadedModule& l) { return l.module().trainable; })
+      .def_property_readonly(
+          "training",
+          [](const LoadedModule& l) -> std::optional<LoadedModule> {
+            if (l.module().training == nullptr) return std::nullopt;
+            return LoadedModule(*l.module().training);
+          },
+          "What it does while it is trained, over the same tensors; None where "
+          "that is the same, or not known.")
       .def("save", [](const LoadedModule& l, const std::string& prefix) {
         Save(l.module(), prefix);
       });
@@ -346,7 +354,7 @@ void BindLoadedModules(py::module_& m) {
          const std::optional<std::vector<std::string>>& trainable,
          bool keep_state,
          const std::vector<std::pair<std::string, std::string>>& context,
-         bool for_test) {
+         bool for_test, const std::optional<LoadedModule>& training) {
         const jit::Changes changes =
             keep_state ? jit::Changes::kRead : jit::Changes::kNone;
         Module whole = MakeModule(program, inputs, outputs, output_names);
@@ -357,43 +365,63 @@ void BindLoadedModules(py::module_& m) {
         Module module = jit::Prune(whole, changes);
         module.trainable = trainable;
         module.context = context;
+        if (training.has_value() || for_test) {
+          auto trained = std::make_shared<Module>(
+              training.has_value()
+                  ? jit::Prune(training->module(), jit::Changes::kAll)
+                  : jit::Prune(
+                        MakeModule(program, inputs, outputs, output_names),
+                        jit::Changes::kMade));
+          trained->trainable = trainable;
+          trained->context = context;
+          for (auto& [name, value] : trained->context) {
+            if (name == "training") value = "true";
+          }
+          if (jit::ToText(*trained->program) != jit::ToText(*module.program)) {
+            module.training = std::move(trained);
+          }
+        }
         Save(module, prefix);
       },
       py::arg("prefix"), py::arg("program"), py::arg("inputs"),
       py::arg("outputs"), py::arg("output_names") = std::vector<std::string>(),
       py::arg("trainable") = py::none(), py::arg("keep_state") = false,
       py::arg("context") = std::vector<std::pair<std::string, std::string>>(),
-      py::arg("for_test") = false,
+      py::arg("for_test") = false, py::arg("training") = py::none(),
       "`keep_state`: changes of captured tensors that the outputs read are "
-      "part of the file.");
+      "part of the file. `training`: what the model does while it is trained; "
+      "`for_test`: the program is that, and the model what it does in a test.");
   m.def("parse_program", &Parse, py::arg("text"), py::arg("captured"),
         py::arg("inputs"), py::arg("outputs"));
   m.def(
       "load_program",
       [](const std::string& path, const std::optional<std::string>& parameters,
-         bool mapped) {
+         bool mapped, bool with_training) {
         CheckPath(path);
         if (parameters.has_value()) CheckPath(*parameters);
         const jit::Parameters kind =
             mapped ? jit::Parameters::kMapped : jit::Parameters::kCopied;
+        const jit::Training training =
+            with_training ? jit::Training::kRead : jit::Training::kIgnored;
         absl::StatusOr<Module> module = absl::UnknownError("");
         {
           const GilRelease release;
-          module =
-              parameters.has_value()
-                  ? jit::reference::LoadAnyModel(
-                        jit::reference::ModelFiles{path, *parameters}, kind)
-                  : jit::reference::LoadAnyModel(path, kind);
+          module = parameters.has_value()
+                       ? jit::reference::LoadAnyModel(
+                             jit::reference::ModelFiles{path, *parameters},
+                             kind, training)
+                       : jit::reference::LoadAnyModel(path, kind, training);
         }
         CheckFileStatus(module.status());
         Warn(module->warnings, path);
         return LoadedModule(*std::move(module));
       },
       py::arg("path"), py::arg("parameters") = py::none(),
-      py::arg("mapped") = false,
+      py::arg("mapped") = false, py::arg("with_training") = false,
       "A prefix or folder, or the file of a program and that of its "
       "parameters ('': one beside it for each). `mapped`: parameters of our "
-      "own files are not read but mapped, shared by processes.");
+      "own files are not read but mapped, shared by processes. "
+      "`with_training`: `training` of what is loaded is read, too.");
   m.def(
       "parse_program_files",
       [](const std::string& program, const std::string& parameters) {

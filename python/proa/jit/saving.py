@@ -13,12 +13,15 @@ from proa.jit import context, save_hooks
 from proa.jit.input_spec import InputSpec
 from proa.jit.left_out import warn_of_left_out
 from proa.jit.static_function import StaticFunction
-from proa.jit.tracing import Trace, evaluation
+from proa.jit.tracing import Trace, in_mode
 from proa.nn import Layer
 
 
 def save(layer, path, input_spec=None, format="proa", **configs):
     """Records `layer` with its hooks in evaluation mode and writes it for `jit.load` and the inference library.
+
+    A layer that does something else in training (dropout, statistics of the batch, results of its own) is recorded in training,
+    too, and what is loaded does that after `train()`. Where it cannot be called so with these inputs, training is as evaluation.
 
     What the model remembers from call to call (a buffer that forward changes and reads) it remembers
     when it is loaded, too. Random numbers are drawn anew in each call.
@@ -67,12 +70,19 @@ def save(layer, path, input_spec=None, format="proa", **configs):
             ValueError(f"jit.save: path must be a prefix of file names, folder/name, not the folder {path!r}")
         )
     methods = _methods(layer) if isinstance(layer, Layer) else {}
-    traces = {}
+    traces, trained = {}, {}
     for target, spec, prefix in [(layer, input_spec, path), *((m, None, f"{path}.{n}") for n, m in methods.items())]:
-        traces[prefix] = recorded("jit.save", target, spec, "proa" if format == "proa" else "foreign")
+        trace = traces[prefix] = recorded("jit.save", target, spec, "proa" if format == "proa" else "foreign")
+        trained[prefix] = _in_training(target, spec, trace) if format == "proa" else None
         if target is layer and configs.get("output_spec") is not None:
-            _choose(layer, traces[prefix], configs["output_spec"])
-        if traces[prefix].checks:
+            chosen = _chosen(layer, configs["output_spec"])
+            if not _leave(chosen, trace):
+                raise _C.located(
+                    ValueError("jit.save: output_spec has a result that the function does not give in a test")
+                )
+            if trained[prefix] is not None and not _leave(chosen, trained[prefix]):
+                trained[prefix] = None
+        if trace.checks:
             warnings.warn(
                 f"jit.save: what the function prints to a file is not saved; what is loaded from {prefix} does not",
                 stacklevel=2,
@@ -84,15 +94,26 @@ def save(layer, path, input_spec=None, format="proa", **configs):
     trainable = [name for name, p in parameters.items() if not p.stop_gradient]
     fixed = [name for name, p in parameters.items() if p.stop_gradient]
     for prefix, trace in traces.items():
-        _write(prefix, trace, format, trainable)
+        _write(prefix, trace, trained[prefix], format, trainable)
     if format == "proa":
         with _C.AtomicFile(os.fsencode(f"{path}.pdiparams.info")) as file:
             file.write(json.dumps({"trainable": trainable, "fixed": fixed, "methods": list(methods)}).encode())
             file.commit()
 
 
-def _choose(layer, trace, output_spec):
-    """Leaves the results that `output_spec` names, of the recording that was used last."""
+def _in_training(layer, input_spec, trace):
+    """The Trace of what it does in training; None where that is what it does in a test (`trace`), or cannot be recorded."""
+    if not trace.uses.modes:
+        return None
+    try:
+        trained = recorded("jit.save", layer, input_spec, "proa", training=True)
+    except Exception:
+        return None  # it may want labels then: the file is for tests alone
+    return trained if str(trained.program) != str(trace.program) else None
+
+
+def _chosen(layer, output_spec):
+    """Which of the results of the recording that was used last `output_spec` names."""
     function = layer.forward if isinstance(layer, Layer) else layer
     if not isinstance(function, StaticFunction):
         raise _C.located(
@@ -108,9 +129,17 @@ def _choose(layer, trace, output_spec):
                     f"`outputs`, of which there are {recorded.num_results}"
                 )
             )
-        chosen.append(trace.outputs[place])
-    trace.outputs = chosen + trace.outputs[trace.num_results :]
+        chosen.append(place)
+    return chosen
+
+
+def _leave(chosen, trace):
+    """Leaves some results of a recording; says whether it has all of them."""
+    if max(chosen, default=0) >= trace.num_results:
+        return False
+    trace.outputs = [trace.outputs[i] for i in chosen] + trace.outputs[trace.num_results :]
     trace.num_results = len(chosen)
+    return True
 
 
 def _methods(layer):
@@ -124,7 +153,7 @@ def _methods(layer):
     return found
 
 
-def _write(path, trace, format, trainable):
+def _write(path, trace, trained, format, trainable):
     outputs = trace.outputs[: trace.num_results]
     if format == "paddle":
         from proa.jit import reference
@@ -139,6 +168,9 @@ def _write(path, trace, format, trainable):
         trainable=trainable,
         keep_state=True,
         context=context.settings(training=False),
+        training=trained.program.module(trained.input_names, trained.outputs[: trained.num_results])
+        if trained
+        else None,
     )
 
 
@@ -146,8 +178,8 @@ def _owner(layer):
     return layer if isinstance(layer, Layer) else getattr(layer, "_layer", None)
 
 
-def recorded(what, layer, input_spec, file="foreign"):
-    """The Trace of a layer or function in evaluation mode, as `jit.save` and others (`what`) write it; `file`: see Trace.
+def recorded(what, layer, input_spec, file="foreign", training=False):
+    """The Trace of a layer or function in evaluation mode (or in `training`), as `jit.save` and others (`what`) write it; `file`: see Trace.
     A warning says what a file of other tools cannot hold."""
     owner = _owner(layer)
     function = layer.forward if isinstance(layer, Layer) else layer
@@ -164,7 +196,7 @@ def recorded(what, layer, input_spec, file="foreign"):
     if isinstance(layer, Layer):
         function = layer  # not forward alone: its hooks are part of the model
     specs = [_as_spec(what, spec) for spec in input_spec]
-    with _C.eager_mode(), evaluation(owner) if owner is not None else contextlib.nullcontext():
+    with _C.eager_mode(), in_mode(owner, training) if owner is not None else contextlib.nullcontext():
         trace = _trace(what, function, specs, owner, file)
     warn_of_left_out(what, trace.left_out, stacklevel=4)
     return trace
@@ -285,6 +317,9 @@ def _items(value):
 class TranslatedLayer(Layer):
     """A layer that runs a loaded program; its parameters can be trained further. `jit.load` makes it.
 
+    It begins in evaluation mode. After `train()` it does what the layer that was saved did in training; a file that does not
+    say what that is (of an older release, of a function) runs as in a test.
+
     Args:
         programs (dict): what each method runs; there is "forward".
         persistable_vars (dict): the tensors that the program captures, by name: parameters, and buffers.
@@ -304,6 +339,8 @@ class TranslatedLayer(Layer):
         super().__init__()
         self._module = programs["forward"]
         self._methods = {name: module for name, module in programs.items() if name != "forward"}
+        self._trained = {name: module.training for name, module in programs.items()}
+        self.training = False
         for name, tensor in persistable_vars.items():
             key = self._free_name(name.replace(".", "_"))
             if isinstance(tensor, Parameter):
@@ -321,12 +358,18 @@ class TranslatedLayer(Layer):
 
     def forward(self, *inputs):
         """What was saved, called with its inputs: tensors, or what becomes one; the items of lists, tuples and dicts in order."""
-        return _called(self._module, "forward", inputs)
+        return self._called("forward", inputs)
+
+    def _called(self, method, inputs):
+        module = self._trained[method] if self.training else None
+        if module is None:
+            module = self._module if method == "forward" else self._methods[method]
+        results = module.call([_C.tensor_argument(x, method, "inputs") for x in _items(inputs)])
+        return results[0] if len(results) == 1 else results
 
     def __getattr__(self, name):
-        module = self.__dict__.get("_methods", {}).get(name)
-        if module is not None:
-            return lambda *inputs: _called(module, name, inputs)
+        if name in self.__dict__.get("_methods", {}):
+            return lambda *inputs: self._called(name, inputs)
         return super().__getattr__(name)
 
     def __dir__(self):
@@ -345,11 +388,6 @@ class TranslatedLayer(Layer):
         from proa.static.executor import LoadedProgram
 
         return LoadedProgram(modules[method_name])
-
-
-def _called(module, method, inputs):
-    results = module.call([_C.tensor_argument(x, method, "inputs") for x in _items(inputs)])
-    return results[0] if len(results) == 1 else results
 
 
 def _persistable(module, trainable, fixed, found):
@@ -391,6 +429,9 @@ def load(path, **configs):
     programs, tensors, fixed = {}, {}, _fixed(path)
     for name in ["forward", *_methods_of(path)]:
         prefix = path if name == "forward" else f"{path}.{name}"
-        module = programs[name] = _C.load_program(os.fsencode(prefix))
-        _persistable(module, _trainable(prefix, module), fixed, tensors)
+        module = programs[name] = _C.load_program(os.fsencode(prefix), with_training=True)
+        trainable = _trainable(prefix, module)
+        _persistable(module, trainable, fixed, tensors)
+        if module.training is not None:
+            _persistable(module.training, trainable, fixed, tensors)
     return TranslatedLayer(programs, tensors)

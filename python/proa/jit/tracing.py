@@ -233,10 +233,10 @@ def _holds_symbolic(value):
 
 
 @contextlib.contextmanager
-def evaluation(layer):
-    """The layer in evaluation mode; afterwards each sublayer as it was."""
+def in_mode(layer, training):
+    """The layer in training or in evaluation mode; afterwards each sublayer as it was."""
     modes = [(sub, sub.training) for sub in layer.sublayers(include_self=True)]
-    layer.eval()
+    layer.train() if training else layer.eval()
     try:
         yield
     finally:

@@ -19,6 +19,7 @@ MODULES = [
     "converted_errors",
     "converted_models",
     "converted_training",
+    "converted_packages",
     "converted_refusals",
 ]
 SUPPORTED: list[Callable] = []

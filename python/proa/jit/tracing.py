@@ -14,6 +14,7 @@ from proa.jit.dy2static import (
     calls,
     checks,
     leaks,
+    lost,
     state,
     tracebacks,
     undefined,
@@ -214,6 +215,8 @@ def _converted_call(function, args, kwargs, left_out=None):
 def _refuse_hidden(tree):
     """Results are rebuilt in each call; what hides tensors of the program cannot be."""
     for value in structure.constants(tree):
+        if isinstance(value, lost.Lost):
+            raise value.error()
         if isinstance(value, _PLAIN):
             continue
         hidden = [name for name, v in getattr(value, "__dict__", {}).items() if _holds_symbolic(v)]

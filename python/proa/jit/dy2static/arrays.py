@@ -4,6 +4,7 @@ import dataclasses
 
 from proa import _C
 from proa.framework import reports
+from proa.jit.dy2static import lost
 from proa.jit.dy2static.values import described, is_number, known_sizes, tensor_of
 
 
@@ -234,17 +235,29 @@ def grows(container, before, after):
     return isinstance(container, list) and (len(after) != len(before) or any(isinstance(v, Moved) for v in after))
 
 
+def _rewrite(others):
+    """What to write in the place of a list that holds these besides tensors."""
+    if not others:
+        return "use a list for each kind"
+    if isinstance(others[0], (list, tuple)):
+        return f"append each part of a {type(others[0]).__name__} to a list of its own"
+    if isinstance(others[0], dict):
+        return "append the value of each key to a list of its own"
+    return lost.rewrite(others[0])
+
+
 def element(name, after, where):
     """The item that stands for those of a list that a turn appended to; an error where they are not alike."""
     if any(isinstance(v, Moved) for v in after):
         return next(v.like for v in after if isinstance(v, Moved))
     items = [tensor_of(v) if is_number(v) else v for v in after]
     kinds = {(t.dtype.name, len(t.shape)) for t in items if isinstance(t, _C.Tensor)}
-    if len(kinds) != 1 or not all(isinstance(t, _C.Tensor) for t in items):
+    others = [v for v in items if not isinstance(v, _C.Tensor)]
+    if len(kinds) != 1 or others:
         raise _C.located(
             TypeError(
                 f"{where}: how many items {name} has depends on a tensor, so it must hold tensors of one dtype and number of "
-                f"dims; it holds {', '.join(dict.fromkeys(described(v) for v in items))}; use a list for each kind"
+                f"dims; it holds {', '.join(dict.fromkeys(described(v) for v in items))}; {_rewrite(others)}"
             )
         )
     return next((t for t in items if varies(t)), items[-1])

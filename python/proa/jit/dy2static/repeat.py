@@ -7,11 +7,14 @@ A list that each turn appends to becomes a TensorArray. A name that a turn binds
 variable too, with one that says whether it has a value (maybe.py): a loop may have no turn, or one that leaves before.
 """
 
+import functools
+
 from proa import _C
 from proa.framework.dtype import is_floating
 from proa.jit import structure
 from proa.jit.dy2static import arrays, checks, maybe, signals, undefined, wishes
 from proa.jit.dy2static.branches import choose, region
+from proa.jit.dy2static.lost import Lost, is_plain, rewrite
 from proa.jit.dy2static.signals import Mixed
 from proa.jit.dy2static.state import UNDEFINED, State
 from proa.jit.dy2static.values import (
@@ -38,8 +41,10 @@ class _Again(Exception):
 
 
 class _Unstable(Exception):
-    def __init__(self, loop, what):
-        self.loop, self.what = loop, what
+    def __init__(
+        self, loop, what, lost=None, rewrite="its variables must keep dtype and number of dims from turn to turn"
+    ):
+        self.loop, self.what, self.lost = loop, f"{what}; {rewrite}", lost
 
 
 class _Plan:
@@ -52,6 +57,7 @@ class _Plan:
         self.first = {}  # key of a name that turns bind, read after the loop: (tree, leaves) of such a value
         self.maybe = set()  # keys of names that have a value before the loop, and may have none after a turn
         self.rebuilt = set()  # keys of names that get other lists in a turn
+        self.lost = {}  # key of a name that gets other texts in a turn: what an error says of it
 
 
 def repeated(what, site, entry, may_peel=True):
@@ -76,14 +82,17 @@ def repeated(what, site, entry, may_peel=True):
             if unstable.loop is not loop:
                 raise
             loop.state.reset()
+            if unstable.lost is not None and unstable.lost not in plan.lost:
+                plan.lost[unstable.lost] = unstable.what
+                continue
             if may_peel:
                 return _peeled(what, site, entry)
-            raise _C.located(
-                TypeError(
-                    f"{loop.state.where()}: the loop depends on a tensor, and {unstable.what}; its variables must keep "
-                    "dtype and number of dims from turn to turn"
-                )
-            ) from None
+            raise loop.error(unstable.what) from None
+        except Exception as error:
+            if not may_peel or getattr(error, "_proa_loop", None) is not loop:
+                raise
+            loop.state.reset()  # the second turn may give what the first one does
+            return _peeled(what, site, entry)
     raise _C.located(RuntimeError(f"{loop.state.where()}: the variables of this loop do not settle"))
 
 
@@ -137,7 +146,7 @@ class _Loop:
             out += [t for t in given if isinstance(t, _C.Tensor)]
         for key in self.state.keys():
             value = self.state.before[key]
-            if value is UNDEFINED and key not in self._plan.first:
+            if value is UNDEFINED and key not in self._plan.first or key in self._plan.lost:
                 continue
             if value is UNDEFINED:
                 value = maybe.missing(*self._plan.first[key])
@@ -164,6 +173,8 @@ class _Loop:
             now = [next(values) if moving else leaf for leaf, moving in zip(leaves, moves, strict=True)]
             self._handles[key] = value = built(tree, now)
             self.state.put(key, UNDEFINED if self._is_hidden(key) and not after else value)
+        for key, what in self._plan.lost.items():
+            self.state.put(key, Lost(functools.partial(self.error, what)))
         return hidden
 
     def _is_hidden(self, key):
@@ -272,7 +283,10 @@ class _Loop:
             if moving:
                 out.append(self._fitting(key, j, handle, new, old))
             elif not equal(old, new):
-                raise self._unsteady(f"{name} is {described(old)} before it and {described(new)} after a turn")
+                what = f"{name} is {described(old)} before it and {described(new)} after a turn"
+                if key[0] == "contents" or not (is_plain(old) and is_plain(new)):
+                    raise self._unsteady(what)
+                raise _Unstable(self, what, key, rewrite(new))
         return out
 
     def _lifted(self, key, value):
@@ -343,6 +357,7 @@ class _Loop:
     def _note_first(self, found):
         """Names that the turn binds, and that are read after the loop, become variables in the next attempt."""
         new = [k for k in self.state.keys() if k not in self._variables and k in found and self._is_wished(k)]
+        new = [k for k in new if k not in self._plan.lost]
         for key in new:
             self._plan.first[key] = maybe.kind(found[key])
         if new:
@@ -356,6 +371,12 @@ class _Loop:
     def _unsteady(self, what):
         return _Unstable(self, what)
 
+    def error(self, what):
+        """What says that a variable does not keep what it is."""
+        error = _C.located(TypeError(f"{self.state.where()}: the loop depends on a tensor, and {what}"))
+        error._proa_loop = self
+        return error
+
     # After it -----------------------------------------------------------------------------------------------------------------
 
     def _end(self, results):
@@ -367,7 +388,7 @@ class _Loop:
                 overwrite(before, self.state.get(key))
                 self.state.put(key, before)
         for key in self.state.keys():
-            if key not in self._variables:
+            if key not in self._variables and key not in self._plan.lost:
                 undefined.note(key[-1], f"{self._in_loop(key)}; give it one before", wish=self.state.wish(key))
                 self.state.put(key, UNDEFINED)
         self.state.settle_arrays()

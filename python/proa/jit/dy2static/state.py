@@ -270,6 +270,8 @@ class State:
             roots = [value for _, value in self._roots] + [owner for owner in log.globals.values()]
             there = writes.reached(roots)
             known = [entry for entry in unknown if id(entry[1]) in there]
+            # What an attribute holds now may be of the region: it is put back before lists are looked for.
+            known = [entry for entry in known if entry[2] is not None] or known
             if not known:
                 break  # what is left was made in the region
             for key, thing, name, before in known:

@@ -174,7 +174,9 @@ def test_a_saved_model_gives_sequences(tmp_path):
     assert found[1].lod() == [[0, 2, 3]] and not hasattr(found[0], "lod")
     (by_name,) = executor.run(program, feed=feed, fetch_list=[targets[1].name])
     np.testing.assert_array_equal(by_name, wanted[1])
-    with pytest.raises(ValueError, match="the loaded program has no result 'none'; it has output_0, output_1"):
+    (by_place,) = executor.run(program, feed=feed, fetch_list=["output_1"])  # as files of before called it
+    np.testing.assert_array_equal(by_place, wanted[1])
+    with pytest.raises(ValueError, match=f"the loaded program has no result 'none'; it has {pooled.name}, {rows.name}"):
         executor.run(program, feed=feed, fetch_list=["none"])
     with pytest.raises(TypeError, match="a list of one dict; it is a list of 2 items"):
         executor.run(feed=[feed, feed], fetch_list=[pooled])

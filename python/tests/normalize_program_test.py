@@ -43,7 +43,7 @@ def test_it_trains_nothing_and_drops_nothing_out(tmp_path):
     static.save_inference_model(str(tmp_path / "net"), [x], [y], executor, program=test)
     again, names, targets = static.load_inference_model(str(tmp_path / "net"), executor)
     assert names == ["x"]
-    assert [(t.name, t.shape, t.dtype) for t in targets] == [("output_0", list(y.shape), proa.float32)]
+    assert [(t.name, t.shape, t.dtype) for t in targets] == [(y.name, list(y.shape), proa.float32)]
     np.testing.assert_allclose(executor.run(again, feed={"x": _X}, fetch_list=targets)[0], found[0], rtol=1e-6)
     # The program itself trains on, and the copy sees it.
     executor.run(main, feed={"x": _X, "label": _X[:, :1]}, fetch_list=[loss])

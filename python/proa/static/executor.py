@@ -332,6 +332,8 @@ class LoadedProgram(Program):
         self._program = module.program
         names = module.output_names
         self._places = {name: place for place, name in enumerate(names)}
+        for place in range(len(names)):
+            self._places.setdefault(f"output_{place}", place)  # as files of before call it
         self._targets = []
         lengths = {lengths_name(f"fetch_{k}", level) for k in range(len(names)) for level in range(len(names))}
         for place, (name, spec) in enumerate(zip(names, module.output_specs, strict=True)):

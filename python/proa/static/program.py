@@ -75,7 +75,7 @@ class Program(Block):
 
     def all_parameters(self):
         """The captured parameters, those that are not trained too (`stop_gradient`), and what else gradients are asked of;
-        each once.
+        each once, in the order in which they were made.
 
         Examples:
             >>> main = proa.static.Program()
@@ -86,7 +86,11 @@ class Program(Block):
             >>> [(p.name, p.trainable) for p in main.all_parameters()]
             [('frozen_weight', False)]
         """
-        return self._distinct(tensor for tensor in self.list_vars() if is_parameter(tensor))
+        found = self._distinct(tensor for tensor in self.list_vars() if is_parameter(tensor))
+        # The program captures them where they are used first, and passes may use them in another order.
+        place = {name: number for number, name in enumerate(self._made)}
+        made = iter(sorted((t for t in found if t.name in place), key=lambda t: place[t.name]))
+        return [next(made) if t.name in place else t for t in found]
 
     def trained_parameters(self):
         """Those of `all_parameters` that are trained: what optimizers update unless told otherwise."""

@@ -54,6 +54,7 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
     recorded = owner._program if kwargs.get("program") else _C.program_of(fetches[0])
     program = _in_scope(recorded)
     sequences = [] if wanted == "paddle" else _lengths_given(program, recorded, fetches)
+    outputs = _result_names([t.name for t in fetches], program)
     fetches = [program.value(recorded.value_number(t)) for t in fetches]
     for tensor in fetches:  # new handles of what leads gradients where it was recorded
         tensor.stop_gradient = not tensor.is_floating_point()
@@ -62,16 +63,26 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor=None, **kw
     if wanted == "paddle":
         reference.save("static.save_inference_model", path_prefix, program, names, fetches, trainable, for_test=True)
         return
-    outputs = [f"output_{place}" for place in range(len(fetches))] + [t.name for t in sequences]
+    outputs += [t.name for t in sequences]
     _C.save_program(
         os.fsencode(path_prefix),
         program,
         names,
         fetches + sequences,
-        outputs if sequences else [],
+        outputs,
         trainable=trainable,
         for_test=True,
     )
+
+
+def _result_names(names, program):
+    """What the results are called: as the variables are, but a name stands for one result and for nothing else."""
+    taken = {*program.input_names, *(name for name, _ in program.captured)}
+    found = []
+    for place, name in enumerate(names):
+        found.append(name if name not in taken else f"output_{place}")
+        taken.add(found[-1])
+    return found
 
 
 def _in_scope(recorded):

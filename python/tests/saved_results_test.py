@@ -128,3 +128,45 @@ def test_the_length_of_an_array_is_a_tensor_of_a_program():
         assert got[0].tolist() == [2] and got[0].dtype == np.int64 and got[1].tolist() == [2, 4]
     finally:
         paddle.disable_static()
+
+
+def _none_or_tensors(x):
+    if x.sum() > 10:
+        return None
+    if x.sum() > 0:
+        return x * 2, x.sum()
+    return (x.astype("int64"),) * 3
+
+
+def _one_of_two(x):
+    if x.sum() > 0:
+        return x * 2
+    return x[0] - 1
+
+
+@pytest.mark.parametrize("function", [_none_or_tensors, _one_of_two])
+def test_results_of_another_kind_by_a_tensor(function, tmp_path):
+    paddle.jit.save(function, str(tmp_path / "f"), _SPECS)
+    loaded = paddle.jit.load(str(tmp_path / "f"))
+    for scale in (9.0, 0.25, -1.5, 0.5):
+        x = paddle.full([2, 4], scale)
+        want, got = function(x), loaded(x)
+        if want is None:
+            assert got is None
+            continue
+        pairs = zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]
+        for a, b in pairs:
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a.numpy(), b.numpy())
+    names = loaded._module.output_names
+    assert names[0] == "output@WHICH"
+    assert names[1:] == (
+        ["output_0@1", "output_1@1", "output_0@2", "output_1@2", "output_2@2"]
+        if function is _none_or_tensors
+        else ["output_0@0", "output_0@1"]
+    )
+    config = paddle.inference.Config(str(tmp_path / "f.pdmodel"), str(tmp_path / "f.pdiparams"))
+    predictor = paddle.inference.create_predictor(config)
+    assert predictor.get_output_names() == names
+    with pytest.raises(TypeError, match="neither what goes on in it nor a file of another format"):
+        paddle.jit.save(function, str(tmp_path / "g"), _SPECS, format="paddle")

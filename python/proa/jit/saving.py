@@ -35,7 +35,9 @@ def save(layer, path, input_spec=None, format="proa", **configs):
     methods, over one set of parameters.
 
     What the function asserts and prints of tensors is part of the file; what it raises by a tensor is an AssertionError of
-    what is loaded. A `print` to a file stays behind, with a warning.
+    what is loaded. A `print` to a file stays behind, with a warning. A function whose results are of another kind by a tensor (None,
+    more tensors, another dtype) gives those of the run when it is loaded; predictors give the tensors of all kinds, named
+    `output_0@2` for the first of kind 2, and the number of the one that holds, `output@WHICH`.
 
     Args:
         layer (Layer|function): what to save; a function may be decorated by to_static.
@@ -165,13 +167,24 @@ def _write(path, trace, trained, format, trainable):
         trace.program,
         trace.input_names,
         outputs,
+        _names(trace),
         trainable=trainable,
         keep_state=True,
         context=context.settings(training=False),
-        training=trained.program.module(trained.input_names, trained.outputs[: trained.num_results])
-        if trained
-        else None,
+        training=_module_of(trained),
     )
+
+
+def _module_of(trace):
+    if trace is None:
+        return None
+    return trace.program.module(trace.input_names, trace.outputs[: trace.num_results], _names(trace))
+
+
+def _names(trace):
+    """What the results are called; by their places where output_spec chose some."""
+    names = trace.result_names
+    return names if len(names) == trace.num_results else [f"output_{i}" for i in range(trace.num_results)]
 
 
 def _owner(layer):
@@ -365,6 +378,11 @@ class TranslatedLayer(Layer):
         if module is None:
             module = self._module if method == "forward" else self._methods[method]
         results = module.call([_C.tensor_argument(x, method, "inputs") for x in _items(inputs)])
+        names = module.output_names
+        if names[0] == "output@WHICH":
+            results = [t for t, name in zip(results, names, strict=True) if name.endswith(f"@{int(results[0])}")]
+            if not results:
+                return None
         return results[0] if len(results) == 1 else results
 
     def __getattr__(self, name):

@@ -203,6 +203,13 @@ def unflatten(tree, leaves):
     return made
 
 
+def choices(tree):
+    """(number of tensors, what else there is) of each value of a `choice`; None for other trees."""
+    if not isinstance(tree, _Container) or tree.type is not CHOICE:
+        return None
+    return [(sum(1 for _ in paths(item, "")), list(constants(item))) for item in tree.items[1:]]
+
+
 def paths(tree, prefix):
     """The place of each leaf that is no constant: `x[0].name`."""
     if isinstance(tree, _Leaf):

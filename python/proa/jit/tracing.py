@@ -85,7 +85,7 @@ class Trace:
             elif file == "proa":
                 self.checks = checks.record(self.checks)
             self.outputs = []
-            self.result = self._flattened(alternatives.settled(result) if file else result)
+            self.result = self._flattened(alternatives.settled(result) if file == "foreign" else result)
         _refuse_hidden(self.result)
         # Inputs that the function changed in place: what they become follows the outputs.
         self.changed = [i for i, t in enumerate(inputs) if self.program.value_number(t) != before[i]]
@@ -139,6 +139,23 @@ class Trace:
                     "object that the function does not show to be changed: assign it to a name or attribute in the branch"
                 )
             )
+
+    @property
+    def result_names(self):
+        """What a file calls the results: `output_0`, ...; where a tensor chooses among values, `output@WHICH` is its number and
+        `output_0@2` the first tensor of value 2."""
+        choices = structure.choices(self.result)
+        if choices is None:
+            return [f"output_{i}" for i in range(self.num_results)]
+        for count, others in choices:
+            if not count and others != [None]:
+                raise _C.located(
+                    TypeError(
+                        f"by a tensor the function returns {others[0] if others else 'nothing'!r}, which a file does not hold: "
+                        "let it return None, or a tensor that stands for it"
+                    )
+                )
+        return ["output@WHICH", *(f"output_{k}@{i}" for i, (count, _) in enumerate(choices) for k in range(count))]
 
     @property
     def results(self):

@@ -2,7 +2,8 @@
 
 Both ways of a statement give values of one kind. Where what they return is not, each way gives a value of every kind, with
 stand-ins for those that it does not return, and the number of the one that it does. Who calls the recorded function gets that
-one alone; code that is recorded cannot go on with what has no kind, and neither can a program in a file: there it is an error.
+one alone, and so does who calls what `jit.save` wrote; code that is recorded cannot go on with what has no kind, and files of other
+formats have no way to say it: there it is an error.
 """
 
 import dataclasses

@@ -414,7 +414,7 @@ class _Choice:
         what = what or " and ".join(map(described, self._plan.returns[:2]))
         return (
             f"{self.state.where()}: a value depends on a tensor, and the ways give {what}, of which who calls the recorded "
-            "function can take either, but neither what is recorded nor a file; let both be tensors of one dtype and number of "
+            "function can take either, but neither what goes on in it nor a file of another format; let both be tensors of one dtype and number of "
             "dims, in the same lists or tuples: zeros for what one way lacks, and a bool tensor that says which way it was"
         )
 

@@ -259,6 +259,20 @@ def test_the_passes_of_a_build_strategy(tmp_path):
             call()
 
 
+def test_passes_of_a_converted_function():
+    build = static.BuildStrategy()
+    plain = jit.to_static(lambda x: proa.exp(x) + proa.exp(x))
+    chosen = jit.to_static(lambda x: proa.exp(x) + proa.exp(x), build_strategy=build)
+    builder = build._finalize_strategy_and_create_passes()
+    builder.delete_pass("common_subexpressions")
+    builder.delete_pass("fuse_pointwise")
+    x, plans = proa.ones([2]), []
+    for function in (plain, chosen):
+        np.testing.assert_allclose(function(x).numpy(), 2 * np.e * np.ones(2), rtol=1e-6)
+        plans.append(function._recordings[0].module.plan)
+    assert [plan.count("exp(") for plan in plans] == [1, 2]
+
+
 def test_passes_that_are_taken_out_do_not_run():
     build, feed = static.BuildStrategy(), {"x": np.ones([2, 2], "float32")}
     builder = build._finalize_strategy_and_create_passes()

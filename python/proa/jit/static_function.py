@@ -100,8 +100,8 @@ class StaticFunction:
     recorded with all its ways (proa.jit.dy2static), or is an error that says why not. A PyLayer is recorded with its backward; one that does what cannot be recorded runs as it is written, with a warning.
     """
 
-    def __init__(self, function, input_spec=None, layer=None):
-        self._function = function
+    def __init__(self, function, input_spec=None, layer=None, passes=None):
+        self._function, self._passes = function, passes
         self._input_spec = list(input_spec) if input_spec is not None else None
         self._layer = layer
         self._forget()
@@ -123,7 +123,7 @@ class StaticFunction:
     def __get__(self, instance, owner=None):
         if instance is None:
             return self
-        bound = StaticFunction(self._function.__get__(instance, owner), self._input_spec, instance)
+        bound = StaticFunction(self._function.__get__(instance, owner), self._input_spec, instance, self._passes)
         # The next access finds the bound function, with what it has recorded.
         instance.__dict__[self.__name__] = bound
         return bound
@@ -136,10 +136,10 @@ class StaticFunction:
         function = self._function
         if bound is not None:
             function = function.__func__.__get__(copy.deepcopy(bound, memo))
-        return StaticFunction(function, self._input_spec, copy.deepcopy(self._layer, memo))
+        return StaticFunction(function, self._input_spec, copy.deepcopy(self._layer, memo), self._passes)
 
     def __reduce__(self):
-        return StaticFunction, (self._function, self._input_spec, self._layer)
+        return StaticFunction, (self._function, self._input_spec, self._layer, self._passes)
 
     @property
     def dygraph_function(self):
@@ -293,6 +293,8 @@ class StaticFunction:
                 )
         if recording.trace is not None:
             trace = recording.trace
+            if self._passes is not None:
+                self._passes.choose(trace.program)
             recording.module = trace.module()
             trace.outputs = None  # with the graph that hangs on them
         return recording
@@ -412,7 +414,7 @@ def to_static(function=None, input_spec=None, build_strategy=None, property=Fals
         function: what to record; without it, a decorator is returned.
         input_spec (list[InputSpec], optional): what calls must fit, and what `jit.save` records; for an argument that
             is a list or dict, a list or dict of them. Sizes that it leaves open are recorded open.
-        build_strategy: not used.
+        build_strategy (static.BuildStrategy, optional): the passes that run over each recording.
         backend: a name of 2.5; not used.
         full_graph (bool): a name of 2.5; a function is always recorded as a whole.
 
@@ -428,16 +430,18 @@ def to_static(function=None, input_spec=None, build_strategy=None, property=Fals
     """
     from proa.nn import Layer
 
+    passes = None if build_strategy is None else build_strategy._finalize_strategy_and_create_passes()
+
     def decorate(target):
         if isinstance(target, Layer):
             forward = target.forward
             if isinstance(forward, StaticFunction):
                 forward = forward.dygraph_function
-            target.forward = StaticFunction(forward, input_spec, target)
+            target.forward = StaticFunction(forward, input_spec, target, passes)
             return target
         if isinstance(target, StaticFunction):
             target = target.dygraph_function
-        return StaticFunction(target, input_spec)
+        return StaticFunction(target, input_spec, None, passes)
 
     return decorate if function is None else decorate(function)
 

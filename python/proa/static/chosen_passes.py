@@ -120,6 +120,14 @@ class PassBuilder:
                 with open(one.get("graph_viz_path"), "w") as file:
                     file.write(program.graph())
 
+    def _names(self):
+        return [one.type() for one in self._passes if one.type() != _DRAWS]
+
+    def choose(self, recorded):
+        """Runs the recorded program with these passes from now on."""
+        if self._names() != _C.default_passes():
+            recorded.choose_passes(self._names())
+
     def compiled(self, recorded, known):
         """The recorded program for these passes: itself where they are the executor's own, else a copy that is run with them;
         values of the program name those of the copy.
@@ -128,7 +136,7 @@ class PassBuilder:
             recorded: a _C.Program.
             known (dict): the copy that was made last.
         """
-        names = [one.type() for one in self._passes if one.type() != _DRAWS]
+        names = self._names()
         if names == _C.default_passes():
             return recorded
         key = (id(recorded), recorded.num_operations, *names)

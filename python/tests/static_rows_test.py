@@ -46,9 +46,14 @@ def test_complex_values(main, name, dtype):
 
 
 def test_variables_of_texts(main):
-    texts = paddle.fluid.core.VarDesc.VarType.STRINGS
-    made = main.global_block().create_var(name="texts", type=texts, shape=[1], dtype="float32")
-    assert made.lod_level == 0
+    kinds = paddle.fluid.core.VarDesc.VarType
+    for given in (kinds.STRINGS, 26):
+        made = main.global_block().create_var(name=f"texts{given!r}", type=given, shape=[1], dtype="float32")
+        assert made.lod_level == 0 and made.type == kinds.STRINGS == "STRINGS" and repr(made.type) == "VarType.STRINGS"
+    plain = main.global_block().create_var(name="plain", shape=[-1, 2], dtype="float32")
+    assert plain.type == kinds.LOD_TENSOR == 7 and plain.type != kinds.STRINGS and plain.type != "STRINGS"
+    with pytest.raises(ValueError, match="type must be one of fluid.core.VarDesc.VarType; it is 99"):
+        main.global_block().create_var(name="other", type=99, shape=[1])
 
 
 _INITIALIZERS = {

@@ -24,6 +24,26 @@ class _Eager(_Namespace):
 eager = _Eager(Tensor=Tensor)
 
 
+class _Kind(int):
+    """A kind of variable: its number, which is equal to its name, too."""
+
+    def __new__(cls, number, *names):
+        made = int.__new__(cls, number)
+        made.name, made._names = names[0], names
+        return made
+
+    def __eq__(self, other):
+        return other in self._names if isinstance(other, str) else int(self) == other
+
+    def __ne__(self, other):
+        return not self == other
+
+    __hash__ = int.__hash__
+
+    def __repr__(self):
+        return f"VarType.{self.name}"
+
+
 class VarDesc:
     """Kinds of variables; those of elements are the dtypes themselves."""
 
@@ -42,21 +62,21 @@ class VarDesc:
         FP64 = _C.float64
         COMPLEX64 = _C.complex64
         COMPLEX128 = _C.complex128
-        LOD_TENSOR = 7
-        SELECTED_ROWS = 8
-        FEED_MINIBATCH = 9
-        FETCH_LIST = 10
-        STEP_SCOPES = 11
-        LOD_RANK_TABLE = 12
-        LOD_TENSOR_ARRAY = 13
-        PLACE_LIST = 14
-        READER = 15
-        RAW = 17
-        TUPLE = 18
-        SIZE_T = 19
-        STRING = 25
-        STRINGS = 26
-        VOCAB = 27
+        LOD_TENSOR = _Kind(7, "LOD_TENSOR", "DENSE_TENSOR")
+        SELECTED_ROWS = _Kind(8, "SELECTED_ROWS")
+        FEED_MINIBATCH = _Kind(9, "FEED_MINIBATCH")
+        FETCH_LIST = _Kind(10, "FETCH_LIST")
+        STEP_SCOPES = _Kind(11, "STEP_SCOPES")
+        LOD_RANK_TABLE = _Kind(12, "LOD_RANK_TABLE")
+        LOD_TENSOR_ARRAY = _Kind(13, "LOD_TENSOR_ARRAY")
+        PLACE_LIST = _Kind(14, "PLACE_LIST")
+        READER = _Kind(15, "READER")
+        RAW = _Kind(17, "RAW")
+        TUPLE = _Kind(18, "TUPLE")
+        SIZE_T = _Kind(19, "SIZE_T")
+        STRING = _Kind(25, "STRING")
+        STRINGS = _Kind(26, "STRINGS")
+        VOCAB = _Kind(27, "VOCAB")
 
 
 def __getattr__(name):

@@ -124,7 +124,23 @@ class Block:
     _find_var_recursive = var
 
     def create_var(self, name=None, shape=None, dtype=None, persistable=False, **kwargs):
-        """A tensor of these sizes that keeps its value between runs; of unknown sizes, one that an op is still to make."""
+        """A tensor of these sizes that keeps its value between runs; of unknown sizes, one that an op is still to make. `type`, a
+        kind of variable of `fluid.core.VarDesc.VarType`, is what it says of itself then."""
+        from proa.framework.core import VarDesc
+
+        kind = kwargs.get("type")
+        if kind is not None and not isinstance(kind, type(VarDesc.VarType.LOD_TENSOR)):
+            if kind not in vars(VarDesc.VarType).values():
+                raise _C.located(
+                    ValueError(f"create_var: type must be one of fluid.core.VarDesc.VarType; it is {kind!r}")
+                )
+            kind = next(v for v in vars(VarDesc.VarType).values() if v == kind)
+        tensor = self._created(name, shape, dtype, persistable)
+        if kind is not None:
+            tensor._kind = kind
+        return tensor
+
+    def _created(self, name, shape, dtype, persistable):
         from proa.static.parameters import create_global_var
 
         sizes = [size if isinstance(size, int) and size >= 0 else -1 for size in shape or []]

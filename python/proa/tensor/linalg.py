@@ -146,6 +146,15 @@ def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     return _C.ops.addmm(input, x, y, beta, alpha)
 
 
+def _cross_by_sizes(x, y, axis):
+    """The cross product along the first axis of size 3 from `axis` on, whose sizes only the run of the program knows."""
+    later = [i for i in range(axis + 1, len(x.shape)) if is_late(x.shape[i]) or x.shape[i] == 3]
+    if not is_late(x.shape[axis]) or not later:
+        return cross(x, y, axis)
+    is_three = _C.ops.equal(_C.ops.shape(x)[axis], 3)
+    return _C.cond(is_three, lambda: [cross(x, y, axis)], lambda: [_cross_by_sizes(x, y, later[0])])[0]
+
+
 @_method
 def cross(x, y, axis=None, name=None):
     """The cross product along an axis of size 3; the first such axis unless given.
@@ -162,8 +171,7 @@ def cross(x, y, axis=None, name=None):
         if axis is None:
             raise _C.located(ValueError(f"cross: x has no dim of size 3; it is {sizes} {x.dtype.name}"))
         if is_late(sizes[axis]):
-            says = f"cross: axis must be given where sizes must be known to find it; x is {sizes} {x.dtype.name}"
-            raise _C.located(ValueError(says))
+            return _cross_by_sizes(x, y, axis)
     axis = known_axis_of("cross", axis, x)
     sizes = (x.shape[axis], y.shape[axis]) if len(y.shape) == len(x.shape) else ()
     if not sizes or any(not is_late(size) and size != 3 for size in sizes):

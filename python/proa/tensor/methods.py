@@ -1,8 +1,9 @@
 """Methods of Tensor that are no functions of the package."""
 
 from proa import _C
-from proa.framework.attributes import ints, known_int
-from proa.tensor import manipulation, math, search
+from proa.framework.attributes import ints, is_late, known_int
+from proa.framework.requirements import as_tensor, require, require_sizes
+from proa.tensor import creation, manipulation, math, search
 from proa.tensor.attribute import tensor_or_number
 from proa.tensor.method import method
 
@@ -268,17 +269,30 @@ def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
     rank = len(x.shape)
     if rank < 2:
         raise _C.located(ValueError(f"fill_diagonal_: at least 2 dims are needed; x is {x.shape} {x.dtype.name}"))
-    if rank > 2 and (len(set(x.shape)) > 1 or offset):
-        raise _C.located(ValueError("fill_diagonal_: with more than 2 dims all sizes must be equal, and offset 0"))
-    rows, columns = x.shape[:2]
-    places = [(i, i + offset) for i in range(rows) if 0 <= i + offset < columns]
-    if wrap and rows > columns:
-        places = [(i, i % (columns + 1) + offset) for i in range(rows)]
-        places = [(i, j) for i, j in places if 0 <= j < columns]
-    if places:
-        index = [_C.to_tensor([p[k] for p in places]) for k in (0, 1)]
-        x[tuple(index if rank == 2 else [index[0]] * rank)] = value
+    says = "fill_diagonal_: with more than 2 dims all sizes must be equal, and offset 0"
+    if rank > 2 and offset:
+        raise _C.located(ValueError(says))
+    first = _along(x, 0)
+    if wrap and rank == 2:
+        # Of no more rows than columns this is the row itself.
+        first = first % (x.shape[1] + 1)
+    here = _along(x, 1) == first + offset
+    for axis in range(2, rank):
+        here = _C.ops.logical_and(here, _along(x, axis) == first)
+    if rank > 2:
+        here = require_sizes(here, list(x.shape[1:]), [x.shape[0]] * (rank - 1), says)
+    if isinstance(value, _C.Tensor):
+        value = value.astype(x.dtype)
+    else:
+        value = _C.ops.full([], value, x.dtype)
+    x[...] = _C.ops.where(here, value, x)
     return x
+
+
+def _along(x, axis):
+    """The index along an axis, [1, ..., size, ..., 1]."""
+    rank = len(x.shape)
+    return creation.arange(0, x.shape[axis], 1, "int64").reshape([-1 if i == axis else 1 for i in range(rank)])
 
 
 def _on_diagonal(what, x, y, offset, dim1, dim2):
@@ -290,15 +304,25 @@ def _on_diagonal(what, x, y, offset, dim1, dim2):
     if dim1 == dim2:
         raise _C.located(ValueError(f"{what}: dim1 and dim2 are both {dim1}"))
     rows, columns = x.shape[dim1], x.shape[dim2]
-    first, last = max(0, -offset), min(rows, columns - offset)
-    count = max(0, last - first)
+    first = max(0, -offset)
+    if is_late(rows) or is_late(columns):
+        ends = as_tensor([rows, columns - offset]).min() - first
+        count = _C.ops.clip(ends, 0, None)
+    else:
+        count = max(0, min(rows, columns - offset) - first)
     rest = [d for d in range(rank) if d not in (dim1, dim2)]
     wanted = [x.shape[d] for d in rest] + [count]
-    if list(y.shape) != wanted:
-        raise _C.located(ValueError(f"{what}: y must be {wanted}, the diagonals of x; it is {list(y.shape)}"))
+    shown = [size if isinstance(size, int) else "?" for size in wanted]
+    says = f"{what}: y must be {shown}, the diagonals of x; it is {{}}"
+    if len(y.shape) != len(wanted):
+        raise _C.located(ValueError(says.format(list(y.shape))))
+    if isinstance(count, int):
+        y = require_sizes(y, list(y.shape), wanted, says, y)
+    else:
+        y = require(y, as_tensor(list(y.shape)) == as_tensor(wanted), says, _C.ops.shape(y))
     order = [dim1, dim2, *rest]
     back = sorted(range(rank), key=order.__getitem__)
-    row = _C.ops.arange(first, first + count, 1, _C.int64)
+    row = creation.arange(first, y.shape[rank - 2] + first, 1, "int64")
     values = _C.ops.transpose(y, [rank - 2, *range(rank - 2)])
     return _C.ops.transpose(x, order), [row, row + offset], values.astype(x.dtype), back
 
@@ -417,8 +441,23 @@ def lod_level(x):
     return len(sequences.levels_of(x))
 
 
-for _attribute in (block, lod_level):
-    setattr(_C.Tensor, _attribute.__name__, property(_attribute))
+_layout = _C.Tensor.type
+
+
+def kind(x):
+    """The kind of variable, of `fluid.core.VarDesc.VarType`: LOD_TENSOR, SELECTED_ROWS, or what `create_var` was told."""
+    from proa.framework.core import VarDesc
+
+    told = x.__dict__.get("_kind")
+    return (
+        getattr(VarDesc.VarType, "LOD_TENSOR" if _layout.__get__(x) == "DENSE_TENSOR" else "SELECTED_ROWS")
+        if told is None
+        else told
+    )
+
+
+for _name, _attribute in (("block", block), ("lod_level", lod_level), ("type", kind)):
+    setattr(_C.Tensor, _name, property(_attribute))
 
 # In static mode -----------------------------------------------------------------------------------------------------------
 

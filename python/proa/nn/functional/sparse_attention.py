@@ -3,8 +3,11 @@
 import math
 
 from proa import _C
+from proa.framework.requirements import as_tensor, require_sizes
 from proa.nn.functional.attention import additive_mask
 from proa.nn.functional.shapes import require_dims
+from proa.tensor.creation import arange
+from proa.tensor.manipulation import expand
 
 __all__ = ["sparse_attention"]
 
@@ -12,15 +15,19 @@ _F = "sparse_attention"
 
 
 def _require(name, x, shape):
-    if list(x.shape) != shape:
-        raise _C.located(ValueError(f"{_F}: {name} must be {shape}; it is {list(x.shape)} {x.dtype.name}"))
+    """x, which has to be of a shape; that of open sizes is compared when the program runs."""
+    wanted = [size if isinstance(size, int) else "?" for size in shape]
+    says = f"{_F}: {name} must be {wanted}; it is {{}} {x.dtype.name}"
+    if len(x.shape) != len(shape):
+        raise _C.located(ValueError(says.format(list(x.shape))))
+    return require_sizes(x, list(x.shape), shape, says, x)
 
 
 def _seen(offset, columns, rows):
     """Booleans [N, heads, rows, keys] of the places that rows in CSR form name; `rows` is (rows, keys)."""
     length, keys = rows
     n, heads, count = columns.shape
-    place = _C.ops.arange(0, count, 1, _C.int64).expand([n, heads, count])
+    place = expand(arange(0, count, 1, "int64"), [n, heads, count])
     row = _C.ops.searchsorted(offset.astype("int64"), place, right=True) - 1
     # What lies behind the last row goes into a row of its own, which is cut off.
     marks = _C.ops.full([n, heads, (length + 1) * keys], 0.0, _C.float32)
@@ -73,23 +80,26 @@ def sparse_attention(
     )
     require_dims(_F, "query", query, 4)
     n, heads, length, _ = query.shape
-    _require("key", key, list(query.shape))
-    _require("value", value, list(query.shape))
-    _require("sparse_csr_offset", offset, [n, heads, length + 1])
+    key = _require("key", key, list(query.shape))
+    value = _require("value", value, list(query.shape))
+    offset = _require("sparse_csr_offset", offset, [n, heads, length + 1])
     require_dims(_F, "sparse_csr_columns", columns, 3)
-    _require("sparse_csr_columns", columns, [n, heads, columns.shape[2]])
+    columns = _require("sparse_csr_columns", columns, [n, heads, columns.shape[2]])
     seen = _seen(offset, columns, (length, key.shape[2]))
     if key_padding_mask is not None:
         mask = _C.tensor_argument(key_padding_mask, _F, "key_padding_mask")
-        _require("key_padding_mask", mask, [n, length])
+        mask = _require("key_padding_mask", mask, [n, length])
         seen = _C.ops.logical_and(seen, (mask != 0).unsqueeze([1, 2]))
     if attn_mask is not None:
         mask = _C.tensor_argument(attn_mask, _F, "attn_mask")
-        _require("attn_mask", mask, [length, length])
+        mask = _require("attn_mask", mask, [length, length])
         seen = _C.ops.logical_and(seen, mask != 0)
+    size, scale = query.shape[3], 1.0
+    if isinstance(size, int):
+        scale = 1.0 / math.sqrt(max(size, 1))
+    else:
+        query = query * _C.ops.rsqrt(_C.ops.clip(as_tensor([size]), 1, None).astype(query.dtype))
     by_head = [0, 2, 1, 3]
     q, k, v = (_C.ops.transpose(x, by_head) for x in (query, key, value))
-    out = _C.ops.attention(
-        q, k, v, additive_mask(seen, query.dtype, "sparse_attention"), 1.0 / math.sqrt(max(query.shape[3], 1))
-    )
+    out = _C.ops.attention(q, k, v, additive_mask(seen, query.dtype, "sparse_attention"), scale)
     return _C.ops.transpose(out, by_head) * seen.any(-1, True).astype(query.dtype)

@@ -118,6 +118,7 @@ class Importer {
     return at == desc_.op_versions.end() ? 0 : at->second;
   }
   void Inputs(Scope& scope);
+  void AddLengths(Module& module);
   void Block(int index, Scope& scope);
   void Op(const OpDesc& op, Scope& scope);
   void ByRule(const OpDesc& op, const Rule& rule, Scope& scope);
@@ -141,6 +142,12 @@ class Importer {
                    const std::shared_ptr<Call>& call, Scope& scope);
   bool IsTrained(const VarDesc& v) const;
 
+  // The lengths of the sequences in a variable, outermost first; of one that is
+  // fed they are inputs, from when they are asked for.
+  TensorList LevelsOf(const std::string& name);
+  // What an op said of the sequences in its output, or has them of its inputs.
+  void NoteSequences(const OpDesc& op,
+                     const std::map<std::string, TensorList>& said);
   void Feed(const OpDesc& op, Scope& scope);
   void Fetch(const OpDesc& op, Scope& scope);
   void Loop(const OpDesc& op, Scope& scope);
@@ -180,6 +187,13 @@ class Importer {
   std::shared_ptr<Program> program_ = std::make_shared<Program>();
   std::map<int64_t, ValueId> feeds_;
   std::map<int64_t, std::pair<std::string, Tensor>> fetches_;
+  struct Sequences {
+    TensorList levels;
+    std::string fed;  // as lengths of this input's
+    int count = 0;    // of its levels
+  };
+  std::map<std::string, Sequences> sequences_;           // of the first block
+  std::map<std::string, std::vector<ValueId>> lengths_;  // inputs, of inputs
   int depth_ = 0;
   bool stores_ = false;  // what persistable variables become
   // Of a program as a whole:

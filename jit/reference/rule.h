@@ -19,7 +19,10 @@
 // those of Python without lambda, dicts and statements; they call functions
 // (`def` in any rules file), the built-in ones (rule_builtins.cc) and ops by
 // name. A condition may be a tensor: then `a if c else b` is recorded as a
-// cond.
+// cond. Of sequences (lod_level) `levels("X")` is a list of the lengths,
+// outermost first, `lengths("X")` the last of them, and
+// `sequences("Out", [...])` says those of an output; one of which nothing is
+// said has those of the inputs.
 #ifndef PROA_JIT_REFERENCE_RULE_H_
 #define PROA_JIT_REFERENCE_RULE_H_
 

@@ -251,6 +251,31 @@ RuleValue Declared(RuleRun& run, const Args& args) {
 RuleValue DeclaredType(RuleRun& run, const Args& args) {
   return run.Ask("declared_type", TextAt(args, 0));
 }
+// The lengths of the sequences in an input, a list of tensors: of its variable
+// `i`.
+RuleValue Levels(RuleRun& run, const Args& args) {
+  const RuleValue all = run.Ask("levels", TextAt(args, 0));
+  const RuleList* list = all.As<RuleList>();
+  const auto i =
+      static_cast<size_t>(args.size() > 1 ? At(args, 1).integer() : 0);
+  return list == nullptr || i >= list->size() ? RuleList{} : (*list)[i];
+}
+// The last of them: those of the rows.
+RuleValue Lengths(RuleRun& run, const Args& args) {
+  const RuleValue levels = Levels(run, args);
+  const RuleList& list = *levels.As<RuleList>();
+  PROA_REQUIRE(!list.empty(), "nothing is known of the sequences in ",
+               TextAt(args, 0),
+               ": no input with lod_level leads to it, or a block does");
+  return list.back();
+}
+RuleValue ByLetters(RuleRun&, const Args& args) {
+  return Einsum(ListAt(args, 0), TextAt(args, 1));
+}
+RuleValue Sequences(RuleRun& run, const Args& args) {
+  run.Tell(TextAt(args, 0), ListAt(args, 1));
+  return {};
+}
 RuleValue Lower(RuleRun&, const Args& args) {
   std::string s = TextAt(args, 0);
   absl::AsciiStrToLower(&s);
@@ -406,6 +431,10 @@ RuleBuiltin FindRuleBuiltin(const std::string& name) {
       {"before", &Before},
       {"declared", &Declared},
       {"declared_type", &DeclaredType},
+      {"levels", &Levels},
+      {"lengths", &Lengths},
+      {"sequences", &Sequences},
+      {"by_letters", &ByLetters},
       {"lower", &Lower},
       {"decimal", &Decimal},
       {"op", &Op},

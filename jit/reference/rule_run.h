@@ -19,10 +19,17 @@ class RuleRun {
 
   // `type` is that of the op, for `same(...)`; `ask` answers what a rule wants
   // to know of the program: ask("before", "Out") is what the output's variable
-  // held until now, ask("declared", "Out") the dims that the file says.
+  // held until now, ask("declared", "Out") the dims that the file says,
+  // ask("levels", "X") the lengths of the sequences in the variables of an
+  // input: for each variable a list of tensors, outermost first. `tell` is told
+  // those of an output.
   RuleRun(const RuleBook& book, std::string type,
-          std::function<RuleValue(std::string_view, const std::string&)> ask)
-      : book_(book), type_(std::move(type)), ask_(std::move(ask)) {}
+          std::function<RuleValue(std::string_view, const std::string&)> ask,
+          std::function<void(const std::string&, const RuleList&)> tell = {})
+      : book_(book),
+        type_(std::move(type)),
+        ask_(std::move(ask)),
+        tell_(std::move(tell)) {}
 
   // The value of each output of the rule (none where there is no such); `names`
   // are inputs and attributes.
@@ -34,6 +41,9 @@ class RuleRun {
   const std::string& type() const { return type_; }
   RuleValue Ask(std::string_view what, const std::string& slot) const {
     return ask_(what, slot);
+  }
+  void Tell(const std::string& slot, const RuleList& levels) const {
+    if (tell_ != nullptr) tell_(slot, levels);
   }
 
  private:
@@ -49,6 +59,7 @@ class RuleRun {
   const RuleBook& book_;
   std::string type_;
   std::function<RuleValue(std::string_view, const std::string&)> ask_;
+  std::function<void(const std::string&, const RuleList&)> tell_;
   int depth_ = 0;
   int64_t steps_ = 0;  // bounds what a hostile file may ask for
 };
@@ -62,6 +73,9 @@ RuleBuiltin FindRuleBuiltin(const std::string& name);
 // A number as it is; of a recorded constant of a few elements what these are (a
 // number, or a list of them); anything else as it is.
 RuleValue KnownNumbers(const RuleValue& v);
+
+// The product of tensors by the letters of their dims: "ij,jk->ik".
+RuleValue Einsum(const RuleList& operands, const std::string& equation);
 
 // The sizes of a tensor: numbers, and 0-d tensors where only the run knows.
 RuleValue SizeOf(const Tensor& t, int axis);

@@ -289,3 +289,16 @@ def test_passes_that_are_taken_out_do_not_run():
     assert plans[0].count("exp(") == 1 and plans[1].count("exp(") == 2
     assert "pointwise(" in plans[0] and "pointwise(" not in plans[-1]
     assert builder.all_passes() == []
+
+
+def test_parameters_are_in_the_order_in_which_they_were_made():
+    main, startup = static.Program(), static.Program()
+    with static.program_guard(main, startup):
+        x = static.data("x", [None, 2])
+        made = [static.create_parameter([2], "float32", name=f"of_order_{n}") for n in "cab"]
+        loss = proa.mean(made[2] * x + made[0] * made[1])  # captured in another order
+        proa.optimizer.Momentum(0.1).minimize(loss)
+    names = [p.name for p in made]
+    assert [p.name for p in main.all_parameters()] == names
+    for program in (main.clone(), main.clone(for_test=True), static.normalize_program(main, [x], [loss])):
+        assert [p.name for p in program.all_parameters()] == names

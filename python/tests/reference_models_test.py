@@ -42,7 +42,9 @@ def test_function(name, tmp_path):
     inputs = [paddle.to_tensor(FUNCTIONS[f"{name}/in/{key}"]) for key in layer._module.input_names]
     wanted = results_of(FUNCTIONS, f"{name}/out/")
     close([v.numpy() for v in listed(layer(*inputs))], wanted)
-    close([v.numpy() for v in layer._module.run(inputs)], wanted)
+    names = layer._module.output_names
+    found = [v.numpy() for v, name in zip(layer._module.run(inputs), names, strict=True) if "@LENGTHS" not in name]
+    close(found, wanted)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -379,6 +379,8 @@ class TranslatedLayer(Layer):
             module = self._module if method == "forward" else self._methods[method]
         results = module.call([_C.tensor_argument(x, method, "inputs") for x in _items(inputs)])
         names = module.output_names
+        if any("@LENGTHS" in name for name in names):  # those of sequences, which an Executor gives with them
+            results = [t for t, name in zip(results, names, strict=True) if "@LENGTHS" not in name]
         if names[0] == "output@WHICH":
             results = [t for t, name in zip(results, names, strict=True) if name.endswith(f"@{int(results[0])}")]
             if not results:

@@ -117,7 +117,7 @@ def _variable(v):
     kind = v.get("kind", TENSOR)
     described = _integer(1, kind)
     if kind == TENSOR:
-        described += _bytes(3, _bytes(1, _tensor_desc(v["dtype"], v["dims"])) + _integer(2, 0))
+        described += _bytes(3, _bytes(1, _tensor_desc(v["dtype"], v["dims"])) + _integer(2, v.get("lod_level", 0)))
     out = _bytes(1, v["name"]) + _bytes(2, described) + _integer(3, v.get("persistable", False))
     out += _integer(4, v.get("need_check_feed", False)) + _integer(5, v.get("parameter", False))
     return out + _integer(6, v.get("stop_gradient", True))

@@ -1,0 +1,352 @@
+"""Programs of PaddlePaddle 1.x whose variables are sequences (lod_level): their lengths are inputs and results beside the rows."""
+
+import numpy as np
+import pytest
+
+import proa
+from proa import _C, static
+from proa.jit.reference import wire
+from proa.static import nn
+
+_R = np.random.RandomState(3)
+_N = np.array([2, 0, 3, 1], "int64")
+_M = np.array([1, 2, 0, 2], "int64")
+_X = _R.randn(6, 4).astype("float32")
+_Y = _R.randn(5, 4).astype("float32")
+
+
+def _program(kind, inputs, attributes, outputs, fetched, levels, weights):
+    """The bytes of a program of one op, and those of its parameters."""
+    variables, ops, given = [], [], {}
+    for slot, arrays in inputs.items():
+        for k, array in enumerate(arrays if isinstance(arrays, list) else [arrays]):
+            name = f"{slot.lower()}{k}"
+            given.setdefault(slot, []).append(name)
+            kept = slot in weights
+            dims = list(array.shape) if kept else [-1, *array.shape[1:]]
+            variables.append({"name": name, "dtype": array.dtype.name, "dims": dims, "persistable": kept,
+                              "need_check_feed": not kept, "lod_level": levels.get(slot, 0)})  # fmt: skip
+            if not kept:
+                ops.append({"type": "feed", "inputs": {"X": ["feed"]}, "outputs": {"Out": [name]},
+                            "attributes": {"col": len(ops)}})  # fmt: skip
+    variables += [{"name": "feed", "kind": 9, "persistable": True}, {"name": "fetch", "kind": 10, "persistable": True}]
+    made = {slot: [f"out_{slot}"] for slot in outputs}
+    for slot, (dtype, level) in outputs.items():
+        variables.append({"name": f"out_{slot}", "dtype": dtype, "dims": [-1, 1], "lod_level": level})
+    ops.append({"type": kind, "inputs": given, "outputs": made, "attributes": attributes})
+    for col, slot in enumerate(fetched):
+        ops.append({"type": "fetch", "inputs": {"X": [f"out_{slot}"]}, "outputs": {"Out": ["fetch"]},
+                    "attributes": {"col": col}})  # fmt: skip
+    kept = {f"{slot.lower()}0": inputs[slot] for slot in weights if slot in inputs}
+    stream = b"".join(
+        wire.tensor_head(array.dtype.name, array.shape) + array.tobytes() for _, array in sorted(kept.items())
+    )
+    return wire.program([{"parent": -1, "vars": variables, "ops": ops}], 1_008_000, {}), stream
+
+
+def run(kind, inputs, outputs=("Out",), level=1, attributes=None, lengths=(_N,), levels=None, weights=(), **options):
+    """(results, lengths of the sequences in the first one) of an op; `lengths` of the inputs that have sequences."""
+    outputs = {slot: (options.get("dtype", "float32"), level) for slot in outputs}
+    levels = {"X": 1, "Input": 1} if levels is None else levels
+    fetched = options.get("fetched", list(outputs))
+    data = _program(kind, inputs, attributes or {}, outputs, fetched, levels, weights)
+    module = _C.parse_program_files(*data)
+    fed = [a for slot, arrays in inputs.items() if slot not in weights
+           for a in (arrays if isinstance(arrays, list) else [arrays])]  # fmt: skip
+    names = module.input_names
+    assert len(names) == len(fed) + len(lengths) and all("@LENGTHS" in n for n in names[len(fed) :])
+    found = [t.numpy() for t in module.run([proa.to_tensor(a) for a in [*fed, *lengths]])]
+    of = [i for i, n in enumerate(module.output_names) if n == "fetch_0@LENGTHS0"]
+    return found[: len(fetched)], found[of[0]] if of else None
+
+
+def sequences(rows, lengths):
+    return np.split(rows, np.cumsum(lengths)[:-1])
+
+
+@pytest.mark.parametrize("kind", ["average", "sum", "sqrt", "max", "first", "last"])
+def test_pool(kind):
+    for pad in (0.0, -2.5):
+        attributes = {"pooltype": kind.upper(), "pad_value": pad}
+        (found,), lengths = run("sequence_pool", {"X": _X}, level=0, attributes=attributes)
+        np.testing.assert_allclose(
+            found, nn.sequence_pool(proa.to_tensor(_X), kind, pad_value=pad, lengths=_N), rtol=1e-5
+        )
+        assert lengths is None
+
+
+@pytest.mark.parametrize("name", ["sequence_softmax", "sequence_reverse"])
+def test_same_rows(name):
+    x = _X[:, :1].copy() if name == "sequence_softmax" else _X
+    slot = "Y" if name == "sequence_reverse" else "Out"
+    (found,), lengths = run(name, {"X": x}, [slot])
+    wanted = getattr(nn, name)(proa.to_tensor(x), lengths=_N)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    np.testing.assert_array_equal(lengths, _N)
+
+
+def test_expand():
+    x = _R.randn(4, 3).astype("float32")
+    (found,), lengths = run("sequence_expand", {"X": x, "Y": _X}, levels={"Y": 1})
+    np.testing.assert_array_equal(found, np.repeat(x, _N, axis=0))
+    np.testing.assert_array_equal(lengths, _N)
+    (found,), lengths = run("sequence_expand", {"X": _Y, "Y": _X}, levels={"X": 1, "Y": 1}, lengths=(_M, _N))
+    parts = [part for part, n in zip(sequences(_Y, _M), _N, strict=True) for _ in range(n)]
+    np.testing.assert_array_equal(found, np.concatenate(parts))
+    np.testing.assert_array_equal(lengths, np.repeat(_M, _N))
+    (found,), lengths = run("sequence_expand_as", {"X": x, "Y": _X}, levels={"Y": 1})
+    np.testing.assert_array_equal(found, np.repeat(x, _N, axis=0))
+
+
+@pytest.mark.parametrize("start", [-1, 0, -2])
+def test_conv(start):
+    weight = _R.randn(12, 5).astype("float32")
+    attributes = {"contextStart": start, "contextLength": 3, "contextStride": 1}
+    (found,), lengths = run("sequence_conv", {"X": _X, "Filter": weight}, attributes=attributes, weights=("Filter",))
+    wanted = []
+    for part in sequences(_X, _N):
+        row = lambda i, part=part: part[i] if 0 <= i < len(part) else np.zeros(4, "float32")
+        wanted += [np.concatenate([row(i + start + k) for k in range(3)]) @ weight for i in range(len(part))]
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(lengths, _N)
+
+
+def test_concat():
+    (found,), lengths = run("sequence_concat", {"X": [_X, _Y]}, lengths=(_N, _M))
+    parts = [p for pair in zip(sequences(_X, _N), sequences(_Y, _M), strict=True) for p in pair]
+    np.testing.assert_array_equal(found, np.concatenate(parts))
+    np.testing.assert_array_equal(lengths, _N + _M)
+
+
+def test_reshape():
+    (found,), lengths = run("sequence_reshape", {"X": _X}, attributes={"new_dim": 2})
+    np.testing.assert_array_equal(found, _X.reshape(-1, 2))
+    np.testing.assert_array_equal(lengths, _N * 2)
+
+
+@pytest.mark.parametrize("length", [-1, 5])
+def test_pad_and_unpad(length):
+    for value in (np.float32([2.5]), _R.randn(4).astype("float32")):
+        inputs = {"X": _X, "PadValue": value}
+        (found, lengths), _ = run(
+            "sequence_pad", inputs, ["Out", "Length"], 0, {"padded_length": length}, weights=("PadValue",)
+        )
+        wanted = np.tile(np.broadcast_to(value, [4]), [4, 3 if length == -1 else length, 1]).astype("float32")
+        for i, part in enumerate(sequences(_X, _N)):
+            wanted[i, : len(part)] = part
+        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(lengths, _N)
+    (found,), lengths = run("sequence_unpad", {"X": wanted, "Length": _N}, levels={}, lengths=())
+    np.testing.assert_array_equal(found, _X)
+    np.testing.assert_array_equal(lengths, _N)
+
+
+def test_slice_enumerate_erase():
+    inputs = {"X": _X, "Offset": np.int64([[0], [0], [1], [0]]), "Length": np.int64([[1], [0], [2], [1]])}
+    (found,), lengths = run("sequence_slice", inputs)
+    np.testing.assert_array_equal(found, _X[[0, 3, 4, 5]])
+    np.testing.assert_array_equal(lengths, [1, 0, 2, 1])
+    words = np.int64([[3], [5], [3], [7], [5], [1]])
+    (found,), lengths = run(
+        "sequence_enumerate", {"X": words}, attributes={"win_size": 2, "pad_value": 9}, dtype="int64"
+    )
+    np.testing.assert_array_equal(found, [[3, 5], [5, 9], [3, 7], [7, 5], [5, 9], [1, 9]])
+    (found,), lengths = run("sequence_erase", {"X": words}, attributes={"tokens": [5, 1]}, dtype="int64")
+    np.testing.assert_array_equal(found.reshape(-1), [3, 3, 7])
+    np.testing.assert_array_equal(lengths, [1, 0, 2, 0])
+
+
+def test_lengths_are_set_anew():
+    (found,), lengths = run("lod_reset", {"X": _X}, attributes={"target_lod": [0, 4, 6]}, lengths=())
+    np.testing.assert_array_equal(found, _X)
+    np.testing.assert_array_equal(lengths, [4, 2])
+    (found,), lengths = run("lod_reset", {"X": _X[:5], "Y": _Y}, levels={"Y": 1}, lengths=(_M,))
+    np.testing.assert_array_equal(lengths, _M)
+
+
+def test_im2sequence_gives_sequences():
+    x = _R.randn(2, 3, 4, 5).astype("float32")
+    attributes = {"kernels": [2, 2], "strides": [2, 1], "paddings": [0, 0, 0, 0]}
+    (found,), lengths = run("im2sequence", {"X": x}, attributes=attributes, lengths=())
+    assert found.shape == (2 * 2 * 4, 12)
+    np.testing.assert_array_equal(lengths, [8, 8])
+
+
+def _sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def _lstm(x, h, c, weight, bias, peeps):
+    out = []
+    for row in x:
+        a, i, f, o = np.split(row + h @ weight + bias[:16], 4)
+        wi, wf, wo = np.split(bias[16:], 3) if peeps else np.zeros([3, 4])
+        i, f = _sigmoid(i + c * wi), _sigmoid(f + c * wf)
+        c = np.tanh(a) * i + c * f
+        h = _sigmoid(o + c * wo) * np.tanh(c)
+        out.append((h, c))
+    return out
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("peeps", [False, True])
+@pytest.mark.parametrize("begun", [False, True])
+def test_lstm(reverse, peeps, begun):
+    x, weight = _R.randn(6, 16).astype("float32"), _R.randn(4, 16).astype("float32") * 0.5
+    bias = _R.randn(1, 28 if peeps else 16).astype("float32")
+    start = {"H0": _R.randn(4, 4).astype("float32"), "C0": _R.randn(4, 4).astype("float32")} if begun else {}
+    attributes = {"use_peepholes": peeps, "is_reverse": reverse}
+    (h, c), lengths = run("lstm", {"Input": x, **start, "Weight": weight, "Bias": bias}, ["Hidden", "Cell"],
+                          attributes=attributes, weights=("Weight", "Bias"))  # fmt: skip
+    wanted = []
+    for k, part in enumerate(sequences(x, _N)):
+        h0, c0 = (start["H0"][k], start["C0"][k]) if begun else (np.zeros(4), np.zeros(4))
+        one = _lstm(part[::-1] if reverse else part, h0, c0, weight, bias[0], peeps)
+        wanted += one[::-1] if reverse else one
+    np.testing.assert_allclose(h, [v[0] for v in wanted], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(c, [v[1] for v in wanted], rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(lengths, _N)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("origin", [False, True])
+def test_gru(reverse, origin):
+    x, weight = _R.randn(6, 12).astype("float32"), _R.randn(4, 12).astype("float32") * 0.5
+    bias = _R.randn(1, 12).astype("float32")
+    attributes = {"is_reverse": reverse, "origin_mode": origin}
+    (found,), lengths = run("gru", {"Input": x, "Weight": weight, "Bias": bias}, ["Hidden"], attributes=attributes,
+                            weights=("Weight", "Bias"))  # fmt: skip
+    gates, last = weight.reshape(-1)[:32].reshape(4, 8), weight.reshape(-1)[32:].reshape(4, 4)
+    wanted = []
+    for part in sequences(x, _N):
+        h, out = np.zeros(4), []
+        for row in (part[::-1] if reverse else part) + bias:
+            u, r = np.split(_sigmoid(row[:8] + h @ gates), 2)
+            c = np.tanh(row[8:] + (r * h) @ last)
+            h = u * h + (1 - u) * c if origin else u * c + (1 - u) * h
+            out.append(h)
+        wanted += out[::-1] if reverse else out
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(lengths, _N)
+
+
+def test_fused_ops_are_what_they_are_made_of():
+    """What passes of the reference put together: each beside the ops that it stands for."""
+    x, wide = _R.randn(6, 3).astype("float32"), _R.randn(3, 12).astype("float32")
+    inner, bias = _R.randn(4, 12).astype("float32"), _R.randn(1, 12).astype("float32")
+    weights = {"WeightX": wide, "WeightH": inner, "Bias": bias}
+    (found,), lengths = run("fusion_gru", {"X": x, **weights}, ["Hidden"], weights=weights)
+    (wanted,), _ = run(
+        "gru", {"Input": x @ wide, "Weight": inner, "Bias": bias}, ["Hidden"], weights=("Weight", "Bias")
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(lengths, _N)
+    inner, bias = _R.randn(3, 12).astype("float32"), _R.randn(1, 21).astype("float32")
+    weights = {"WeightX": wide, "WeightH": inner, "Bias": bias}
+    found, _ = run("fusion_lstm", {"X": x, **weights}, ["Hidden", "Cell"], weights=weights)
+    wanted, _ = run(
+        "lstm", {"Input": x @ wide, "Weight": inner, "Bias": bias}, ["Hidden", "Cell"], weights=("Weight", "Bias")
+    )
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    (found,), _ = run(
+        "fusion_seqpool_concat", {"X": [_X, _Y]}, lengths=(_N, _M), level=0, attributes={"pooltype": "SUM"}
+    )
+    sums = [nn.sequence_pool(proa.to_tensor(v), "sum", lengths=n).numpy() for v, n in ((_X, _N), (_Y, _M))]
+    np.testing.assert_allclose(found, np.concatenate(sums, 1), rtol=1e-5, atol=1e-6)
+    weight, shift = _R.randn(12, 5).astype("float32"), _R.randn(5).astype("float32")
+    attributes = {"contextStart": -1, "contextLength": 3, "contextStride": 1}
+    inputs = {"X": _X, "Filter": weight}
+    (wanted,), _ = run("sequence_conv", inputs, attributes=attributes, weights=("Filter",))
+    (found,), _ = run(
+        "fusion_seqconv_eltadd_relu", {**inputs, "Bias": shift}, attributes=attributes, weights=("Filter", "Bias")
+    )
+    np.testing.assert_allclose(found, np.maximum(wanted + shift, 0), rtol=1e-4, atol=1e-5)
+
+
+def test_labels_of_sequences():
+    moves = _R.randn(6, 4).astype("float32")
+    (found,), lengths = run("crf_decoding", {"Emission": _X, "Transition": moves}, ["ViterbiPath"], dtype="int64",
+                            levels={"Emission": 1}, weights=("Transition",))  # fmt: skip
+    wanted = []
+    for part in sequences(_X, _N):
+        paths = (
+            np.stack(np.meshgrid(*[range(4)] * len(part), indexing="ij"), -1).reshape(-1, len(part))
+            if len(part)
+            else []
+        )
+        score = lambda p, part=part: (
+            moves[0, p[0]]
+            + moves[1, p[-1]]
+            + part[range(len(p)), p].sum()
+            + sum(moves[2 + a, b] for a, b in zip(p, p[1:]))
+        )
+        wanted += list(max(paths, key=score)) if len(part) else []
+    np.testing.assert_array_equal(found.reshape(-1), wanted)
+    np.testing.assert_array_equal(lengths, _N)
+
+
+def test_rows_ahead_and_collapsed_labels():
+    weight = _R.randn(2, 4).astype("float32")
+    (found,), _ = run("row_conv", {"X": _X, "Filter": weight}, weights=("Filter",))
+    wanted = []
+    for part in sequences(_X, _N):
+        longer = np.concatenate([part, np.zeros([1, 4], "float32")])
+        wanted += [longer[i] * weight[0] + longer[i + 1] * weight[1] for i in range(len(part))]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    labels = np.int64([[2], [2], [0], [3], [3], [0]])
+    (found,), lengths = run("ctc_align", {"Input": labels}, ["Output"], dtype="int64", attributes={"blank": 0})
+    np.testing.assert_array_equal(found.reshape(-1), [2, 3])
+    np.testing.assert_array_equal(lengths, [1, 0, 1, 0])
+
+
+def test_rows_without_lengths_are_refused():
+    with pytest.raises(ValueError, match="block 0, op 1 'sequence_pool': .*nothing is known of the sequences in X"):
+        run("sequence_pool", {"X": _X}, levels={}, lengths=())
+
+
+def _tagger(tmp_path):
+    """Words of sentences, their vectors, a projection, a GRU, and a pool: the files of a model of 1.x."""
+    table, weight = _R.randn(9, 4).astype("float32"), _R.randn(4, 12).astype("float32")
+    recurrent = _R.randn(4, 12).astype("float32")
+    tensor = lambda name, dims, level=0, dtype="float32", **more: {
+        "name": name, "dtype": dtype, "dims": dims, "lod_level": level, **more
+    }  # fmt: skip
+    kept = {"table": table, "u_weight": weight, "v_recurrent": recurrent}
+    variables = [tensor(n, list(a.shape), persistable=True) for n, a in kept.items()]
+    variables += [{"name": "feed", "kind": 9, "persistable": True}, {"name": "fetch", "kind": 10, "persistable": True},
+                  tensor("words", [-1, 1], 1, "int64", need_check_feed=True), tensor("rows", [-1, 4], 1),
+                  tensor("wide", [-1, 12], 1), tensor("states", [-1, 4], 1), tensor("pooled", [-1, 4])]  # fmt: skip
+    op = lambda kind, inputs, outputs, **attributes: {
+        "type": kind, "inputs": inputs, "outputs": outputs, "attributes": attributes
+    }  # fmt: skip
+    ops = [
+        op("feed", {"X": ["feed"]}, {"Out": ["words"]}, col=0),
+        op("lookup_table", {"W": ["table"], "Ids": ["words"]}, {"Out": ["rows"]}),
+        op("mul", {"X": ["rows"], "Y": ["u_weight"]}, {"Out": ["wide"]}),
+        op("gru", {"Input": ["wide"], "Weight": ["v_recurrent"]}, {"Hidden": ["states"]}),
+        op("sequence_pool", {"X": ["states"]}, {"Out": ["pooled"]}, pooltype="LAST"),
+        op("fetch", {"X": ["pooled"]}, {"Out": ["fetch"]}, col=0),
+        op("fetch", {"X": ["states"]}, {"Out": ["fetch"]}, col=1),
+    ]
+    (tmp_path / "__model__").write_bytes(wire.program([{"parent": -1, "vars": variables, "ops": ops}], 1_008_000, {}))
+    stream = b"".join(wire.tensor_head("float32", kept[n].shape) + kept[n].tobytes() for n in sorted(kept))
+    (tmp_path / "__params__").write_bytes(stream)
+
+
+def test_a_model_of_sentences(tmp_path):
+    """An Executor is fed what `fluid.create_lod_tensor` makes and gives sequences; a layer takes the lengths as an input."""
+    _tagger(tmp_path)
+    words = np.int64([[1], [4], [8], [2], [2], [0]])
+    program, names, targets = static.load_inference_model(str(tmp_path), static.Executor())
+    assert names == ["words"] and len(targets) == 2
+    feed = {"words": proa.fluid.create_lod_tensor(words, [[2, 3, 1]], None)}
+    pooled, states = static.Executor().run(program, feed=feed, fetch_list=targets, return_numpy=False)
+    assert states.lod() == [[0, 2, 5, 6]]
+    np.testing.assert_array_equal(pooled.numpy(), np.array(states)[[1, 4, 5]])
+    layer = proa.jit.load(str(tmp_path))
+    again = layer(proa.to_tensor(words), proa.to_tensor([2, 3, 1], dtype="int64"))
+    np.testing.assert_array_equal(again[0].numpy(), pooled.numpy())
+    for other in ([6], [1, 1, 1, 1, 1, 1]):
+        both = layer(proa.to_tensor(words), proa.to_tensor(other, dtype="int64"))
+        assert both[0].shape == [len(other), 4]

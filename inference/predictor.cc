@@ -1,6 +1,8 @@
 #include "inference/predictor.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <mutex>
 #include <utility>
 
@@ -8,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "inference/compile.h"
 #include "inference/engine.h"
+#include "inference/sequences.h"
 #include "inference/tensor_state.h"
 #include "inference/version.h"
 #include "inference/watching.h"
@@ -77,13 +80,19 @@ class EnginePredictor final : public Predictor {
       outputs_.push_back(std::make_shared<TensorState>(
           p.name, p.meta, TensorState::Kind::kOutput));
     }
+    std::vector<std::string> places;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      places.push_back(absl::StrCat("fetch_", i));
+    }
+    taken_lengths_ = FindLengths(Names(inputs_), Names(inputs_));
+    given_lengths_ = FindLengths(Names(outputs_), places);
   }
 
   std::vector<std::string> GetInputNames() const override {
-    return Names(inputs_);
+    return NamesBut(inputs_, taken_lengths_);
   }
   std::vector<std::string> GetOutputNames() const override {
-    return Names(outputs_);
+    return NamesBut(outputs_, given_lengths_);
   }
 
   std::map<std::string, std::vector<int64_t>> GetInputTensorShape()
@@ -114,28 +123,44 @@ class EnginePredictor final : public Predictor {
   bool Run() override {
     std::vector<proa::Tensor> inputs;
     for (const auto& i : inputs_) inputs.push_back(Elements(*i, i->name()));
+    FillLengths([&](size_t i) { return inputs_[i]->lod(); }, inputs);
     const std::vector<proa::Tensor> results = Compute(inputs);
     for (size_t i = 0; i < results.size(); ++i) outputs_[i]->Give(results[i]);
+    const std::vector<LoD> lods = LoDs(results);
+    for (size_t i = 0; i < lods.size(); ++i) {
+      outputs_[i]->SetLoD(lods[i]);
+    }
     return true;
   }
 
   bool Run(const std::vector<Tensor>& inputs,
            std::vector<Tensor>* outputs) const override {
     PROA_REQUIRE(outputs != nullptr, "Run: outputs is null");
-    PROA_REQUIRE(inputs.size() == inputs_.size(), "the model takes ",
-                 inputs_.size(), " inputs, ", inputs.size(), " given");
+    // Those of lengths may be said by the LoD of others.
+    const bool all = inputs.size() == inputs_.size();
+    const std::vector<std::string> needed = GetInputNames();
+    PROA_REQUIRE(all || inputs.size() == needed.size(), "the model takes ",
+                 needed.size(), " inputs, ", inputs.size(), " given");
     std::vector<proa::Tensor> given(inputs_.size());
+    std::vector<LoD> lods(inputs_.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
-      proa::Tensor& at = given[NumberOf(inputs[i].name(), i)];
+      const size_t place = inputs[i].name().empty() && !all
+                               ? NumberOf(needed[i], i)
+                               : NumberOf(inputs[i].name(), i);
+      proa::Tensor& at = given[place];
       PROA_REQUIRE(!at.defined(), "input '", inputs[i].name(),
                    "' is given twice");
-      at = Elements(inputs[i].state(), inputs_[i]->name());
+      at = Elements(inputs[i].state(), inputs_[place]->name());
+      lods[place] = inputs[i].lod();
     }
+    FillLengths([&](size_t i) { return lods[i]; }, given);
     std::vector<proa::Tensor> results = Compute(given);
+    const std::vector<LoD> found = LoDs(results);
     std::vector<Tensor> out;
-    for (size_t i = 0; i < results.size(); ++i) {
+    for (size_t i = 0; i < found.size(); ++i) {
       out.push_back(Tensor(outputs_[i]->name()));
       out.back().state().Give(std::move(results[i]));
+      out.back().state().SetLoD(found[i]);
     }
     *outputs = std::move(out);
     return true;
@@ -159,6 +184,28 @@ class EnginePredictor final : public Predictor {
 
  private:
   using Handles = std::vector<std::shared_ptr<TensorState>>;
+  using LoD = std::vector<std::vector<size_t>>;
+
+  // Gives inputs of lengths what the LoD of an input says of its sequences.
+  void FillLengths(const std::function<LoD(size_t)>& lod,
+                   std::vector<proa::Tensor>& inputs) const {
+    for (const Lengths& l : taken_lengths_) {
+      if (inputs[l.at].defined()) continue;
+      const LoD said = lod(l.of);
+      PROA_REQUIRE(l.level < said.size(), "input '", inputs_[l.of]->name(),
+                   "' is of sequences; SetLoD says where they begin and end");
+      inputs[l.at] = LengthsOfEnds(said[l.level]);
+    }
+  }
+  // Of each result that is none of lengths: these come behind the others.
+  std::vector<LoD> LoDs(const std::vector<proa::Tensor>& results) const {
+    std::vector<LoD> lods(results.size() - given_lengths_.size());
+    for (const Lengths& l : given_lengths_) {
+      if (l.of < lods.size())
+        lods[l.of].push_back(EndsOfLengths(results[l.at]));
+    }
+    return lods;
+  }
 
   std::vector<proa::Tensor> Compute(
       const std::vector<proa::Tensor>& inputs) const {
@@ -205,6 +252,17 @@ class EnginePredictor final : public Predictor {
     return names;
   }
 
+  static std::vector<std::string> NamesBut(const Handles& handles,
+                                           const std::vector<Lengths>& but) {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < handles.size(); ++i) {
+      if (std::ranges::none_of(but, [i](auto& l) { return l.at == i; })) {
+        names.push_back(handles[i]->name());
+      }
+    }
+    return names;
+  }
+
   static std::unique_ptr<Tensor> Find(const Handles& handles, const char* kind,
                                       const std::string& name) {
     for (const auto& h : handles) {
@@ -227,6 +285,8 @@ class EnginePredictor final : public Predictor {
   const std::shared_ptr<const Engine> engine_;
   Handles inputs_;
   Handles outputs_;
+  std::vector<Lengths> taken_lengths_;  // of sequences, by inputs
+  std::vector<Lengths> given_lengths_;  // by results
   mutable std::mutex mutex_;
   std::shared_ptr<const Hooks> hooks_;  // a new one when they change
 };

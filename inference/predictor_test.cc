@@ -41,6 +41,54 @@ TEST(Predictor, RunsAnyBatchSize) {
   EXPECT_EQ(RunOn(*p, {}), std::vector<float>{});
 }
 
+// Rows of sequences, scaled by how long theirs are: as models of 1.x are read.
+TEST(Predictor, SequencesAreSaidByLoD) {
+  auto program = std::make_shared<jit::Program>();
+  const proa::Tensor x =
+      jit::AddInput(program, "x", {kUnknownDim}, DType::kInt64);
+  const proa::Tensor n =
+      jit::AddInput(program, "x@LENGTHS0", {kUnknownDim}, DType::kInt64);
+  Value sum;
+  const std::vector<Value> args = {Value(x), Value(n)};
+  FindOp("add")->call(args, {&sum, 1});
+  jit::Module module;
+  module.program = program;
+  module.inputs = {jit::SymbolOf(x).id(), jit::SymbolOf(n).id()};
+  module.outputs = {jit::SymbolOf(std::get<proa::Tensor>(sum)).id(),
+                    jit::SymbolOf(n).id()};
+  module.output_names = {"y", "fetch_0@LENGTHS0"};
+  const std::string prefix = std::string(std::getenv("TEST_TMPDIR")) + "/lod";
+  ASSERT_TRUE(jit::SaveModule(module, prefix).ok());
+  const auto p = CreatePredictor(Config(prefix + ".pdmodel"));
+  EXPECT_EQ(p->GetInputNames(), std::vector<std::string>{"x"});
+  EXPECT_EQ(p->GetOutputNames(), std::vector<std::string>{"y"});
+  const std::vector<int64_t> rows = {10, 20, 30};
+  const auto in = p->GetInputHandle("x");
+  in->Reshape({3});
+  in->CopyFromCpu(rows.data());
+  EXPECT_THROW(p->Run(), Error);
+  const std::vector<std::vector<size_t>> lod = {{0, 2, 2, 3}};
+  in->SetLoD(lod);
+  p->Run();
+  std::vector<int64_t> y(3);
+  p->GetOutputHandle("y")->CopyToCpu(y.data());
+  EXPECT_EQ(y, (std::vector<int64_t>{12, 20, 31}));
+  EXPECT_EQ(p->GetOutputHandle("y")->lod(), lod);
+
+  Tensor given("x");
+  given.Reshape({3});
+  given.CopyFromCpu(rows.data());
+  given.SetLoD({{0, 1, 3, 3}});
+  std::vector<Tensor> out;
+  p->Run({given}, &out);
+  ASSERT_EQ(out.size(), 1u);
+  out[0].CopyToCpu(y.data());
+  EXPECT_EQ(y, (std::vector<int64_t>{11, 22, 30}));
+  EXPECT_EQ(out[0].lod(), given.lod());
+  given.SetLoD({{0, 2, 1, 3}});
+  EXPECT_THROW(p->Run({given}, &out), Error);
+}
+
 TEST(Predictor, RunsOperatorsOfAnExtension) {
   EXPECT_THROW(LoadExtension("nowhere.so"), Error);
   LoadExtension("ops/extension/testing/negate_v1.so");

@@ -90,7 +90,8 @@ class Tensor {
   void* mutable_data(DataType type);
   const void* data(DataType type) const;
 
-  // Kept and given back; models here do not look at lengths of sequences.
+  // Where the sequences in the rows begin and end, for models that look at it:
+  // {{0, 2, 5}} are two, of 2 and 3 rows. A run says those of its results.
   void SetLoD(const std::vector<std::vector<size_t>>& lod);
   std::vector<std::vector<size_t>> lod() const;
 

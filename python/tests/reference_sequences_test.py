@@ -350,3 +350,27 @@ def test_a_model_of_sentences(tmp_path):
     for other in ([6], [1, 1, 1, 1, 1, 1]):
         both = layer(proa.to_tensor(words), proa.to_tensor(other, dtype="int64"))
         assert both[0].shape == [len(other), 4]
+
+
+def test_a_predictor_says_sequences_by_lod(tmp_path):
+    _tagger(tmp_path)
+    words = np.int64([[1], [4], [8], [2], [2], [0]])
+    predictor = proa.inference.create_predictor(proa.inference.Config(str(tmp_path)))
+    assert predictor.get_input_names() == ["words"] and predictor.get_output_names() == ["pooled", "states"]
+    handle = predictor.get_input_handle("words")
+    handle.copy_from_cpu(words)
+    with pytest.raises(ValueError, match="input 'words' is of sequences; set_lod says"):
+        predictor.run()
+    layer = proa.jit.load(str(tmp_path))
+    for ends in ([0, 2, 5, 6], [0, 6], [0, 1, 1, 6]):
+        handle.set_lod([ends])
+        predictor.run()
+        pooled, states = (predictor.get_output_handle(name) for name in predictor.get_output_names())
+        assert states.lod() == [ends] and pooled.lod() == []
+        wanted = layer(proa.to_tensor(words), proa.to_tensor(np.diff(ends)))
+        np.testing.assert_allclose(pooled.copy_to_cpu(), wanted[0].numpy(), rtol=1e-6)
+        np.testing.assert_allclose(states.copy_to_cpu(), wanted[1].numpy(), rtol=1e-6)
+    both = predictor.run([words, np.int64([1, 5])])
+    np.testing.assert_allclose(
+        both[0].numpy(), layer(proa.to_tensor(words), proa.to_tensor([1, 5]))[0].numpy(), rtol=1e-6
+    )

@@ -10,6 +10,7 @@ from proa.inference.config import Config
 from proa.inference.kinds import DataType
 from proa.inference.loading import load_module
 from proa.inference.precision import low_precision
+from proa.static.sequences import lengths_name
 
 __all__ = ["Predictor", "PredictorPool", "Tensor", "create_predictor"]
 
@@ -26,6 +27,15 @@ def _shared(data):
             pass  # A kind of element that DLPack does not carry.
     with _C.eager_mode():
         return _C.to_tensor(array)
+
+
+def _lengths_of(handles, names):
+    """(name, (place, level)) of each handle that holds the lengths of sequences in the input or result of this place."""
+    for place, name in enumerate(names):
+        level = 0
+        while lengths_name(name, level) in handles:
+            yield lengths_name(name, level), (place, level)
+            level += 1
 
 
 class Tensor:
@@ -100,11 +110,15 @@ class Tensor:
         return DataType[self._value.dtype.name.upper()] if self._value is not None else DataType.FLOAT32
 
     def lod(self):
+        """Where the sequences in its rows begin and end, a list for each level; [] where it has none."""
         return self._lod
 
     def set_lod(self, lod):
-        """Keeps the lengths of sequences; models here do not look at them."""
-        self._lod = lod
+        """Says where the sequences in its rows begin and end: [[0, 2, 5]] are two, of 2 and 3 rows.
+
+        A model that asks for no sequences of this input does not look at it.
+        """
+        self._lod = [[operator.index(n) for n in level] for level in lod]
 
 
 def _compiled(config):
@@ -148,6 +162,9 @@ class Predictor:
         self._inputs = {name: Tensor(name) for name in self._module.input_names}
         self._outputs = {name: Tensor(name) for name in self._output_names()}
         self._input_hooks, self._output_hooks = [], []
+        # Lengths of sequences are inputs and results of the program, which handles say by their lod.
+        self._lengths_of = dict(_lengths_of(self._inputs, list(self._inputs)))
+        self._lengths_given = dict(_lengths_of(self._outputs, [f"fetch_{k}" for k in range(len(self._outputs))]))
 
     def _output_names(self):
         seen, names = {}, []
@@ -157,12 +174,12 @@ class Predictor:
         return names
 
     def get_input_names(self):
-        """The names of the inputs, in order."""
-        return list(self._inputs)
+        """The names of the inputs, in order; without those of lengths of sequences, which `set_lod` says."""
+        return [name for name in self._inputs if name not in self._lengths_of]
 
     def get_output_names(self):
-        """The names of the results, in order."""
-        return list(self._outputs)
+        """The names of the results, in order; without those of lengths of sequences, which `lod` has."""
+        return [name for name in self._outputs if name not in self._lengths_given]
 
     def _handle(self, what, handles, name):
         if name not in handles:
@@ -193,6 +210,7 @@ class Predictor:
         """
         if inputs is None:
             values = [handle._value for handle in self._inputs.values()]
+            values = [self._lengths(n) if v is None else v for n, v in zip(self._inputs, values, strict=True)]
         else:
             if len(inputs) != len(self._inputs):
                 raise _C.located(ValueError(f"Predictor.run: there are {len(self._inputs)} inputs, not {len(inputs)}"))
@@ -203,7 +221,11 @@ class Predictor:
         with _C.ThreadScope(self._config._state.get("threads") or 0), _C.eager_mode():
             results = self._module.run(values, list(self._input_hooks), list(self._output_hooks))
         for handle, value in zip(self._outputs.values(), results):
-            handle._value = value
+            handle._value, handle._lod = value, []
+        results_alone = self.get_output_names()
+        for name, (place, _) in self._lengths_given.items():
+            ends = self._outputs[name]._value.numpy().cumsum().tolist()
+            self._outputs[results_alone[place]]._lod.append([0, *ends])
         return True if inputs is None else list(results)
 
     zero_copy_run = run
@@ -255,6 +277,18 @@ class Predictor:
     def clone(self):
         """A predictor of the same model with handles of its own."""
         return Predictor(self._config, self._module)
+
+    def _lengths(self, name):
+        """The lengths of sequences, by the lod of the input that they are of; None for other inputs."""
+        place, level = self._lengths_of.get(name, (None, None))
+        if place is None:
+            return None
+        of = list(self._inputs.values())[place]
+        if level >= len(of._lod):
+            raise _C.located(
+                ValueError(f"Predictor.run: input {of._name!r} is of sequences; set_lod says where they begin and end")
+            )
+        return _C.to_tensor(np.diff(np.asarray(of._lod[level], "int64")))
 
     def clear_intermediate_tensor(self):
         """Nothing is kept between runs but inputs and results."""

@@ -272,3 +272,28 @@ def test_modes_of_dropout(mode, tmp_path):
         wanted = net(x).numpy()
         proa.seed(2)
         np.testing.assert_array_equal(loaded(x).numpy(), wanted)
+
+
+@pytest.mark.parametrize("normed", [nn.utils.weight_norm, nn.utils.spectral_norm], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("training", [False, True])
+def test_weights_that_are_computed_in_each_call(normed, training, tmp_path):
+    """Gradients go through them to what they are made of, in recordings and in what is loaded; it was an error or none."""
+    proa.seed(3)
+    net = nn.Sequential(normed(nn.Linear(5, 3)), nn.ReLU(), normed(nn.Linear(3, 2)))
+    loaded = loaded_of(net, tmp_path, [InputSpec([None, 5], "float32")])
+    converted = proa.jit.to_static(lambda x: net(x))
+    state = {name: t.numpy().copy() for name, t in net.state_dict().items()}
+    x, found = proa.to_tensor(_X.reshape(-1)[:20].reshape(4, 5)), []
+    for function in (net, converted, loaded):
+        net.set_state_dict(state)
+        net.train() if training else net.eval()
+        loaded.train() if training else loaded.eval()
+        y = function(x)
+        (y * y).sum().backward()
+        layer = loaded if function is loaded else net
+        found.append([y.numpy(), *(p.grad.numpy() for _, p in sorted(layer.named_parameters()))])
+        net.clear_gradients()
+    assert len(found[0]) in (5, 7)
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)

@@ -14,6 +14,12 @@ def _norm_but(x, dim):
     return norm(x, "fro", axes, True)
 
 
+def _hold(layer, name, weight):
+    """Lets the layer have a weight that is computed in each call: no buffer, for what a program computed is gone with it, and
+    gradients go through it."""
+    layer.__dict__[name] = weight
+
+
 class _WeightNorm:
     """The hook: weight = g * v / |v|, anew in each call."""
 
@@ -28,7 +34,7 @@ class _WeightNorm:
         return v * (_C.ops.reshape(g, shape) / _norm_but(v, self.dim))
 
     def __call__(self, layer, inputs):
-        setattr(layer, self.name, self.weight(layer))
+        _hold(layer, self.name, self.weight(layer))
 
 
 def weight_norm(layer, name="weight", dim=0):
@@ -59,7 +65,7 @@ def weight_norm(layer, name="weight", dim=0):
     layer.add_parameter(name + "_v", Parameter(weight.detach().clone(), weight.name + "_v"))
     layer.add_parameter(name + "_g", Parameter(_C.ops.reshape(length, [-1]).clone(), weight.name + "_g"))
     hook = _WeightNorm(name, dim)
-    setattr(layer, name, hook.weight(layer))
+    _hold(layer, name, hook.weight(layer))
     layer.register_forward_pre_hook(hook)
     return layer
 
@@ -103,7 +109,7 @@ class _SpectralNorm:
                 for old, new in zip((u, v), found):
                     _C.ops.store_(old, new)
             u, v = found
-        setattr(layer, self.name, weight / singular_value(matrix, u, v))
+        _hold(layer, self.name, weight / singular_value(matrix, u, v))
 
 
 def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
@@ -141,6 +147,6 @@ def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=Non
     layer.add_parameter(name + "_orig", weight)
     layer.register_buffer(name + "_u", u)
     layer.register_buffer(name + "_v", v)
-    setattr(layer, name, weight * 1.0)
+    _hold(layer, name, weight * 1.0)
     layer.register_forward_pre_hook(_SpectralNorm(name, dim, n_power_iterations, eps))
     return layer

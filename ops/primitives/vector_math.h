@@ -27,6 +27,7 @@ namespace proa::inline v0::ops::vmath {
 
 inline constexpr float kInf = std::numeric_limits<float>::infinity();
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+inline constexpr float kLn2 = 0x1.62e43p-1f;    // off by 2^-29
 inline constexpr float kLn2High = 0x1.62ep-1f;  // few bits: products are exact
 inline constexpr float kLn2Low = 0x1.0bfbe8p-15f;
 
@@ -189,22 +190,27 @@ PROA_HD float Expm1(float x) {
 
 // Logarithms ------------------------------------------------------------------
 
-// log(1 + f) - f for sqrt(1/2) <= 1 + f <= sqrt(2).
-PROA_HD float Log1pTail(float f) {
-  float p = 0x1.142f4ep-4f;
-  p = Fma(p, f, -0x1.de0cf0p-4f);
-  p = Fma(p, f, 0x1.e6e95ep-4f);
-  p = Fma(p, f, -0x1.fc2a24p-4f);
-  p = Fma(p, f, 0x1.233882p-3f);
-  p = Fma(p, f, -0x1.555c16p-3f);
-  p = Fma(p, f, 0x1.99a4a4p-3f);
-  p = Fma(p, f, -0x1.000006p-2f);
-  p = Fma(p, f, 0x1.555548p-2f);
-  return f * f * Fma(f, p, -0.5f);
+// (log(1 + f) - f) / f^2 for sqrt(1/2) <= 1 + f <= sqrt(2).
+PROA_HD float Log1pQuotient(float f) {
+  float p = -0x1.38b5aap-4f;
+  p = Fma(p, f, 0x1.055b90p-3f);
+  p = Fma(p, f, -0x1.0d8566p-3f);
+  p = Fma(p, f, 0x1.22da34p-3f);
+  p = Fma(p, f, -0x1.547252p-3f);
+  p = Fma(p, f, 0x1.99a00ap-3f);
+  p = Fma(p, f, -0x1.000226p-2f);
+  p = Fma(p, f, 0x1.555554p-2f);
+  return Fma(f, p, -0.5f);
 }
+// log(1 + f), and log(1 + f) - f.
+PROA_HD float Log1pNear(float f) { return Fma(f * f, Log1pQuotient(f), f); }
+PROA_HD float Log1pTail(float f) { return f * f * Log1pQuotient(f); }
 
 // x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); x positive and finite, and
-// normal if `kInner`.
+// normal if `kInner`. `e` is counted in steps of 2^23, which saves a shift:
+// what it is multiplied by is 2^-23 (kLogStep) of what it would be.
+inline constexpr float kLogStep = 0x1p-23f;
+inline constexpr float kLn2OfStep = kLn2 * kLogStep;
 template <bool kInner = false>
 PROA_HD float SplitLog(float x, float* e) {
   const bool tiny = !kInner && x < 0x1p-126f;
@@ -213,7 +219,7 @@ PROA_HD float SplitLog(float x, float* e) {
   const uint32_t border = tiny ? 0x3f3504f3u + (23u << 23) : 0x3f3504f3u;
   x *= tiny ? 0x1p23f : 1.0f;
   const uint32_t b = Bits(x) - border;
-  *e = static_cast<float>(static_cast<int32_t>(b) >> 23);
+  *e = static_cast<float>(static_cast<int32_t>(b & 0xff800000u));
   return FromBits((b & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
 }
 
@@ -237,8 +243,7 @@ template <bool kInner = false>
 PROA_HD float Log(float x) {
   float e;
   const float f = SplitLog<kInner>(x, &e);
-  const float y = Fma(e, kLn2High, f + Fma(e, kLn2Low, Log1pTail(f)));
-  return LogSpecial<kInner>(x, y);
+  return LogSpecial<kInner>(x, Fma(e, kLn2OfStep, Log1pNear(f)));
 }
 
 // log(x) to base 2 and 10. At most 2 ULP.
@@ -246,15 +251,15 @@ template <bool kInner = false>
 PROA_HD float Log2(float x) {
   float e;
   const float f = SplitLog<kInner>(x, &e);
-  return LogSpecial<kInner>(x, Fma(f + Log1pTail(f), 0x1.715476p0f, e));
+  return LogSpecial<kInner>(x, Fma(Log1pNear(f), 0x1.715476p0f, e * kLogStep));
 }
 template <bool kInner = false>
 PROA_HD float Log10(float x) {
   float e;
   const float f = SplitLog<kInner>(x, &e);
-  // log10(2), again of few bits and a rest.
-  const float y = Fma(f + Log1pTail(f), 0x1.bcb7b2p-2f, e * 0x1.04d428p-12f);
-  return LogSpecial<kInner>(x, Fma(e, 0x1.34p-2f, y));
+  // log10(2) is of few bits and a rest.
+  const float y = Fma(Log1pNear(f), 0x1.bcb7b2p-2f, e * 0x1.04d428p-35f);
+  return LogSpecial<kInner>(x, Fma(e, 0x1.34p-25f, y));
 }
 
 // log(1 + x). At most 1.5 ULP.
@@ -269,7 +274,7 @@ PROA_HD float Log1p(float x) {
   const float f = near ? x : split;
   e = near ? 0.0f : e;
   const float rest = near || x > 0x1p24f ? 0.0f : lost / u;
-  const float y = Fma(e, kLn2High, f + (Log1pTail(f) + Fma(e, kLn2Low, rest)));
+  const float y = Fma(e, kLn2OfStep, f + (Log1pTail(f) + rest));
   return x == 0.0f ? x : LogSpecial(u, y);
 }
 
@@ -279,8 +284,7 @@ PROA_HD float Log1pExpOfMinusAbs(float x) {
   // 1 + t is 1 + f, or 2 (1 + f).
   const bool near = t < 0.414f;
   const float f = near ? t : 0.5f * (t - 1.0f);
-  const float high = near ? 0.0f : kLn2High, low = near ? 0.0f : kLn2Low;
-  return high + (f + (Log1pTail(f) + low));
+  return (near ? 0.0f : kLn2) + Log1pNear(f);
 }
 
 // log(x / (1 - x)). At most 3 ULP.
@@ -297,7 +301,7 @@ PROA_HD float Logit(float x) {
   // What the rounding of `rest` lost, times the slope 1 / rest; in the middle
   // it makes no difference.
   const float lost = middle ? 0.0f : ((1.0f - rest) - x) * (q + 1.0f);
-  const float y = Fma(e, kLn2High, f + (Log1pTail(f) + Fma(e, kLn2Low, -lost)));
+  const float y = Fma(e, kLn2OfStep, f + (Log1pTail(f) - lost));
   return middle ? y : LogSpecial<kInner>(q, y);
 }
 // 2^-100 <= x < 1.

@@ -66,7 +66,8 @@ struct NormOf {
   }
 
   static void AddRun(const T* x, int64_t n, State* state) {
-    constexpr int kLanes = 16;
+    // As many chains of additions as keep both units of addition busy.
+    constexpr int kLanes = 32;
     double lane[kLanes];
     for (int j = 0; j < kLanes; ++j) lane[j] = Part::kStart;
     int64_t i = 0;
@@ -75,13 +76,16 @@ struct NormOf {
         lane[j] = Part::Join(lane[j], Part::Of(static_cast<double>(x[i + j])));
       }
     }
+    // A copy, which is indexed by variables, so that `lane` stays in registers.
+    alignas(64) double rest[kLanes];
+    for (int j = 0; j < kLanes; ++j) rest[j] = lane[j];
     for (int j = 0; i < n; ++i, ++j) {
-      lane[j] = Part::Join(lane[j], Part::Of(static_cast<double>(x[i])));
+      rest[j] = Part::Join(rest[j], Part::Of(static_cast<double>(x[i])));
     }
     for (int w = kLanes / 2; w > 0; w /= 2) {
-      for (int j = 0; j < w; ++j) lane[j] = Part::Join(lane[j], lane[j + w]);
+      for (int j = 0; j < w; ++j) rest[j] = Part::Join(rest[j], rest[j + w]);
     }
-    state->value = Part::Join(state->value, lane[0]);
+    state->value = Part::Join(state->value, rest[0]);
   }
 
   class Columns {

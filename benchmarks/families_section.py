@@ -33,6 +33,8 @@ def section(result: dict, conditions: str) -> str:
     text += (
         f"{len(every)} ops, median {_ratio(statistics.median(every))}, above 1.1: {sum(v > 1.1 for v in every)}.\n\n"
     )
+    if wrong := op_families.with_other_numbers(result):
+        text += f"Other numbers than PyTorch has: {', '.join(f'`{name}`' for name in wrong)}.\n\n"
     text += page_text.table(["family", "ops", "median", "worst", "above 1.1", "without a peer"], rows) + "\n"
     version = result["versions"]
     lines = [

@@ -6,7 +6,8 @@
 
 Each op of the registry is called with the samples of its schema, whose dims are made longer, and with every function of PyTorch
 of the same name (or of `_NAMES`): what gives the same numbers is the peer. So an op that is added is measured, and one whose
-peer was not found is counted. Written down is only what PyTorch calls with other arguments (`_CALLS`). The pairs are found in
+peer was not found is counted. One of which PyTorch has other numbers of the same shapes and kinds, whichever way it is called, is
+named, and the exit status is 1. Written down is only what PyTorch calls with other arguments (`_CALLS`). The pairs are found in
 one process (`--plan FILE` keeps them there, and reads them the next time); then each framework measures them in processes of its own (side_by_side.py).
 """
 
@@ -207,18 +208,21 @@ def _flat(result):
     return [] if result is None else [result]
 
 
-def _same(ours, theirs, seen=lambda a: a):
+def _compared(ours, theirs, seen=lambda a: a):
+    """ "same", "other numbers" of the same shapes and kinds, or "other" results, as those of another function."""
     ours, theirs = _flat(ours), _flat(theirs)
     if not ours or not theirs or len(theirs) > len(ours):
-        return False
+        return "other"
+    pairs = []
     for a, b in zip(ours, theirs):
         if not hasattr(b, "numpy") or list(a.shape) != list(b.shape):
-            return False
+            return "other"
         a, b = a.numpy(), b.resolve_conj().numpy() if b.is_complex() else b.numpy()
-        a, b = seen(a), seen(b)
+        pairs.append((seen(a), seen(b)))
+    for a, b in pairs:
         if not np.allclose(a, b, rtol=1e-3, atol=1e-4 * max(1.0, float(np.abs(b).max(initial=0))), equal_nan=True):
-            return False
-    return True
+            return "other numbers" if all(a.dtype.kind == b.dtype.kind for a, b in pairs) else "other"
+    return "same"
 
 
 def _is_view(framework, line, args, named):
@@ -242,13 +246,15 @@ _HOMES = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torc
 
 
 def _peer(torch, op, args, named, ours):
-    """Where PyTorch has the op, and how it is called; None if nothing gives the same."""
+    """Where PyTorch has the op, and how it is called, and ""; or None and why: "no peer", or "other numbers" of one."""
+    why = "no peer"
     if op.name in _CALLS:
         line = {"home": "", "name": op.name, "form": "call", "params": [p.name for p in op.params]}
         try:
-            return line if _same(ours, torch.call(line, args, named)(), _AS.get(op.name, lambda a: a)) else None
+            found = _compared(ours, torch.call(line, args, named)(), _AS.get(op.name, lambda a: a))
         except Exception:  # of a sample with more arguments
-            return None
+            return None, why
+        return (line, "") if found == "same" else (None, "other numbers" if found == "other numbers" else why)
     for name in [op.name, *_NAMES.get(op.name, [])]:
         for home in _HOMES:
             if torch.function(home, name) is None:
@@ -256,11 +262,14 @@ def _peer(torch, op, args, named, ours):
             for form in ("order", "names", "list", "tensors", "axis second"):
                 line = {"home": home, "name": name, "form": form, "params": [p.name for p in op.params]}
                 try:
-                    if _same(ours, torch.call(line, args, named)()):
-                        return line
+                    found = _compared(ours, torch.call(line, args, named)())
                 except Exception:  # it wants other arguments
                     continue
-    return None
+                if found == "same":
+                    return line, ""
+                if found == "other numbers":
+                    why = found
+    return None, why
 
 
 def _of_op(proa, torch, op):
@@ -277,8 +286,8 @@ def _of_op(proa, torch, op):
                 ours = proa.call({"op": op.name}, args, named)()
             except Exception:  # no float32, or its attributes do not fit longer dims
                 continue
-            why = "no peer"
-            line = _peer(torch, op, args, named, ours)
+            line, reason = _peer(torch, op, args, named, ours)
+            why = reason if why != "other numbers" else why
             if line:
                 if _is_view(torch, line, args, named) and not _is_view(proa, {"op": op.name}, args, named):
                     line["copied"] = True  # as ours computes what PyTorch puts off, or copies what it gives back
@@ -370,6 +379,11 @@ def ratios(result):
     return sorted(both, key=lambda pair: -pair[1])
 
 
+def with_other_numbers(found):
+    """The ops of a plan whose results are not those of PyTorch."""
+    return [name for reasons in found["missing"].values() for name in reasons.get("other numbers", [])]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--framework", choices=["proa", "torch"])
@@ -386,7 +400,10 @@ def main():
         print(json.dumps(measure({"proa": _Proa, "torch": _Torch}[args.framework](), lines, args.seconds)))
         return
     if args.find:
-        args.plan.write_text(json.dumps(plan(args.part)))
+        found = plan(args.part)
+        args.plan.write_text(json.dumps(found))
+        if wrong := with_other_numbers(found):
+            print(f"numbers are not those of PyTorch: {' '.join(wrong)}", file=sys.stderr)
         return
     with tempfile.TemporaryDirectory() as folder:
         file = args.plan or pathlib.Path(folder) / "plan"
@@ -396,8 +413,11 @@ def main():
             found = chosen(json.loads(file.read_text()), args.part)
         except ValueError as error:
             parser.error(f"{file}: {error}")
-        if not found["lines"]:
+        wrong = with_other_numbers(found)
+        if not found["lines"] and not wrong:
             parser.error(f"no pair of ops is of --part {args.part}")
+        if not found["lines"]:
+            sys.exit(f"numbers are not those of PyTorch: {' '.join(wrong)}")
         rest = ["--plan", str(file), "--part", args.part, "--seconds", str(args.seconds)]
         result = side_by_side.run(__file__, rest, ["proa", "torch"], args.rounds, 1)
     result["families"] = {line["line"]: line["family"] for line in found["lines"]}
@@ -413,6 +433,8 @@ def main():
     for family, reasons in found["missing"].items():
         for why, names in reasons.items():
             print(f"{family}, {why}: {' '.join(names)}")
+    if wrong:
+        sys.exit(f"numbers are not those of PyTorch: {' '.join(wrong)}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Plans of op_families.py: the part that is asked for, and PyTorch's views as copies."""
 
 import inspect
+import json
 
 import numpy as np
 import op_families
@@ -96,17 +97,76 @@ def test_a_call_is_given_tensors_by_name():
     assert seen[0][0] == "torch" and isinstance(seen[0][1], _Tensor) and seen[0][2] == [1]
 
 
+class _Result:
+    def __init__(self, a):
+        self.a, self.shape = np.asarray(a), np.shape(a)
+
+    def numpy(self):
+        return self.a
+
+    def is_complex(self):
+        return False
+
+
 def test_results_that_are_not_unique_are_compared_by_what_is():
-    class Result:
-        def __init__(self, a):
-            self.a, self.shape = np.asarray(a), np.shape(a)
+    ours, theirs = _Result([1.0, -2.0]), _Result([-1.0, 2.0])
+    assert op_families._compared(ours, theirs) == "other numbers"
+    assert op_families._compared(ours, theirs, np.abs) == "same"
+    assert op_families._compared(ours, _Result([1.0, 3.0]), np.abs) == "other numbers"
 
-        def numpy(self):
-            return self.a
 
-        def is_complex(self):
-            return False
+def test_results_of_other_shapes_or_kinds_are_of_another_function():
+    ours = [_Result([1.0, 2.0]), _Result([3])]
+    assert op_families._compared(ours, [_Result([1.0, 2.0])]) == "same"
+    assert op_families._compared(ours, [_Result([1.0, 2.0]), _Result([4])]) == "other numbers"
+    assert op_families._compared(ours, [_Result([1.0, 2.0]), _Result([3.5])]) == "other"
+    for other in ([_Result([1.0])], [], [*ours, _Result([3])], [3.0]):
+        assert op_families._compared(ours, other) == "other"
 
-    ours, theirs = Result([1.0, -2.0]), Result([-1.0, 2.0])
-    assert not op_families._same(ours, theirs) and op_families._same(ours, theirs, np.abs)
-    assert not op_families._same(ours, Result([1.0, 3.0]), np.abs)
+
+class _Op:
+    name, params, samples = "stanh", [], ["f32[8]"]
+
+    class location:
+        file = "ops/elementwise/activation.yaml"
+
+
+@pytest.mark.parametrize("name", ["stanh", "sinh"])  # by a call that is written down, and by one of its name
+def test_an_op_with_other_numbers_is_told_from_one_without_a_peer(name, monkeypatch, capsys):
+    from ops.conformance import suite
+
+    class Proa:
+        def __init__(self):
+            pass
+
+        def call(self, line, args, named):
+            return lambda: _Result(np.zeros(3, "float32"))
+
+    class Torch(Proa):
+        result, lib = _Result(np.ones(3, "float32")), None
+
+        def function(self, home, name):
+            return home == "torch"
+
+        def call(self, line, args, named):
+            return lambda: self.result
+
+    op = _Op()
+    op.name = name
+    monkeypatch.setattr(op_families, "_Proa", Proa)
+    monkeypatch.setattr(op_families, "_Torch", Torch)
+    monkeypatch.setattr(suite, "all_ops", lambda: {name: op})
+    found = op_families.plan("")
+    assert found["missing"] == {"elementwise": {"other numbers": [name]}}
+    assert op_families.with_other_numbers(found) == [name]
+    monkeypatch.setattr(Torch, "result", _Result(np.ones(4, "float32")))
+    found = op_families.plan("")
+    assert found["missing"] == {"elementwise": {"no peer": [name]}} and op_families.with_other_numbers(found) == []
+
+
+def test_other_numbers_are_an_error_of_the_program(tmp_path, monkeypatch):
+    plan = tmp_path / "plan"
+    plan.write_text(json.dumps({"lines": [], "missing": {"linalg": {"other numbers": ["lu"]}}, "part": ""}))
+    monkeypatch.setattr("sys.argv", ["op_families.py", "--plan", str(plan)])
+    with pytest.raises(SystemExit, match="numbers are not those of PyTorch: lu"):
+        op_families.main()

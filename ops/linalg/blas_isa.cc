@@ -1,5 +1,6 @@
 #include "ops/for_machine.h"
 #include "ops/linalg/blas_loops.h"
+#include "ops/linalg/secular_loops.h"
 
 namespace proa::inline v0::ops {
 
@@ -23,6 +24,18 @@ template <>
 const BlasLoops<std::complex<double>>& FindBlasLoops<std::complex<double>>() {
   return ForMachine(sse2::Complex128Blas, avx2::Complex128Blas,
                     avx512::Complex128Blas)();
+}
+
+template <>
+const SecularLoops<float>& FindSecularLoops<float>() {
+  return ForMachine(sse2::FloatSecular, avx2::FloatSecular,
+                    avx512::FloatSecular)();
+}
+
+template <>
+const SecularLoops<double>& FindSecularLoops<double>() {
+  return ForMachine(sse2::DoubleSecular, avx2::DoubleSecular,
+                    avx512::DoubleSecular)();
 }
 
 }  // namespace proa::inline v0::ops

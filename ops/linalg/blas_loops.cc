@@ -255,10 +255,74 @@ void Hemv(bool upper, int64_t n, T alpha, const T* a, int64_t lda, const T* x,
   for (; j < n; ++j) HemvColumns<T, 1>(upper, n, j, alpha, a, lda, x, y);
 }
 
+// Some numbers of each column go through all rotations together; what one
+// rotation leaves for the next stays in a register.
+template <typename T>
+void RotateColumns(bool forward, int64_t m, int64_t n,
+                   const RealPart<T>* cosine, const RealPart<T>* sine, T* a,
+                   int64_t lda) {
+  using P = Parts<RealPart<T>>;
+  const int64_t step = lda * PartsOf<T>::kCount;
+  RealPart<T>* const first = PartsAt(a);
+  ForParts<T>(m, [&](int64_t i, auto load, auto store) {
+    RealPart<T>* const at = first + i;
+    auto kept = load(at + (forward ? 0 : (n - 1) * step));
+    for (int64_t k = 0; k + 1 < n; ++k) {
+      const int64_t j = forward ? k : n - 2 - k;
+      const auto c = P::Fill(cosine[j]), s = P::Fill(sine[j]);
+      const auto other = load(at + (forward ? j + 1 : j) * step);
+      const auto x = forward ? kept : other, y = forward ? other : kept;
+      const auto left = P::MultiplyAdd(s, y, c * x);
+      const auto right = P::MultiplyAdd(-s, x, c * y);
+      store(at + (forward ? j : j + 1) * step, forward ? left : right);
+      kept = forward ? right : left;
+    }
+    store(at + (forward ? n - 1 : 0) * step, kept);
+  });
+}
+
+// Columns [0, C) of a [n, C], side by side.
+template <typename T, int C>
+void RotateRowsOf(bool forward, int64_t n, const RealPart<T>* cosine,
+                  const RealPart<T>* sine, T* a, int64_t lda) {
+  T kept[C];
+#pragma GCC unroll 8
+  for (int c = 0; c < C; ++c) kept[c] = a[(forward ? 0 : n - 1) + c * lda];
+  for (int64_t k = 0; k + 1 < n; ++k) {
+    const int64_t j = forward ? k : n - 2 - k;
+    const RealPart<T> cos = cosine[j], sin = sine[j];
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) {
+      T* const at = a + j + c * lda;
+      const T x = forward ? kept[c] : at[0], y = forward ? at[1] : kept[c];
+      const T left = cos * x + sin * y, right = cos * y - sin * x;
+      at[forward ? 0 : 1] = forward ? left : right;
+      kept[c] = forward ? right : left;
+    }
+  }
+#pragma GCC unroll 8
+  for (int c = 0; c < C; ++c) a[(forward ? n - 1 : 0) + c * lda] = kept[c];
+}
+
+template <typename T>
+void Rotate(bool rows, bool forward, int64_t m, int64_t n,
+            const RealPart<T>* cosine, const RealPart<T>* sine, T* a,
+            int64_t lda) {
+  if (m <= 0 || n <= 1) return;
+  if (!rows) return RotateColumns(forward, m, n, cosine, sine, a, lda);
+  constexpr int C = 8;
+  int64_t j = 0;
+  for (; j + C <= m; j += C)
+    RotateRowsOf<T, C>(forward, n, cosine, sine, a + j * lda, lda);
+  for (; j < m; ++j)
+    RotateRowsOf<T, 1>(forward, n, cosine, sine, a + j * lda, lda);
+}
+
 template <typename T>
 constexpr BlasLoops<T> kLoops = {
-    Axpy<T>,       Dot<T>,  Scale<T>,      Squares<T>,    Gemv<T>,
-    GemvTurned<T>, Hemv<T>, blas::Gemm<T>, blas::Trmm<T>, blas::Her2k<T>,
+    Axpy<T>,       Dot<T>,        Scale<T>,       Squares<T>,
+    Gemv<T>,       GemvTurned<T>, Hemv<T>,        Rotate<T>,
+    blas::Gemm<T>, blas::Trmm<T>, blas::Her2k<T>,
 };
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <complex>
 #include <cstdint>
 
+#include "ops/linalg/real_of.h"
+
 namespace proa::inline v0::ops {
 
 // How a matrix is read.
@@ -33,6 +35,14 @@ struct BlasLoops {
   // y[0, n) += alpha a x, of a Hermitian matrix, of which one triangle is read.
   void (*hemv)(bool upper, int64_t n, T alpha, const T* a, int64_t lda,
                const T* x, T* y);
+
+  // Rotations of columns j and j + 1 of a [m, n], of all j from the first, or
+  // from the last if not `forward`: the one with cosine[j] and sine[j] makes of
+  // x and y, that stand beside each other, cosine x + sine y and cosine y -
+  // sine x. Or of rows, of a [n, m], if `rows`.
+  void (*rotate)(bool rows, bool forward, int64_t m, int64_t n,
+                 const RealOf<T>* cosine, const RealOf<T>* sine, T* a,
+                 int64_t lda);
 
   // c[m, n] = alpha form(a) form(b) + beta c, over k; c is not read if beta is
   // 0.

@@ -93,6 +93,43 @@ TYPED_TEST_SUITE(BlasLoopsTest, Types);
 
 constexpr Form kForms[] = {Form::kAsIs, Form::kTransposed, Form::kAdjoint};
 
+TYPED_TEST(BlasLoopsTest, Rotations) {
+  using T = TypeParam;
+  using R = decltype(std::abs(T()));
+  for (const auto* loops : this->all_) {
+    for (int64_t m : {0, 1, 2, 7, 8, 9, 16, 17, 33, 40}) {
+      for (int64_t n : {0, 1, 2, 3, 25}) {
+        for (const bool rows : {false, true}) {
+          for (const bool forward : {false, true}) {
+            const int64_t height = rows ? n : m, width = rows ? m : n;
+            const int64_t lda = height + 2;
+            std::vector<T> a = this->Random(lda * width), wanted = a;
+            std::vector<R> cosine, sine;
+            for (int64_t k = 0; k + 1 < n; ++k) {
+              const R angle = std::abs(this->Random());
+              cosine.push_back(std::cos(angle));
+              sine.push_back(std::sin(angle));
+            }
+            loops->rotate(rows, forward, m, n, cosine.data(), sine.data(),
+                          a.data(), lda);
+            for (int64_t k = 0; k + 1 < n; ++k) {
+              const int64_t j = forward ? k : n - 2 - k;
+              for (int64_t i = 0; i < m; ++i) {
+                T& x = wanted[rows ? j + i * lda : i + j * lda];
+                T& y = wanted[rows ? j + 1 + i * lda : i + (j + 1) * lda];
+                const T before = x;
+                x = cosine[j] * x + sine[j] * y;
+                y = cosine[j] * y - sine[j] * before;
+              }
+            }
+            this->ExpectNear(a, wanted, n, rows ? "rows" : "columns");
+          }
+        }
+      }
+    }
+  }
+}
+
 TYPED_TEST(BlasLoopsTest, Lines) {
   using T = TypeParam;
   for (const auto* loops : this->all_) {

@@ -487,22 +487,22 @@ int32_t PROA_LAPACK(lsame)(const char* a, const char* b) {
 void PROA_LAPACK(xerbla)(const char*, const int32_t*) {}
 
 // Sizes of blocks and the like: question `which` of a function for matrices of
-// n (or, of the QR iteration, from `low` to `high`). Those of the iteration are
-// the fastest of some for random matrices of 100 to 1000 rows: with products as
-// fast as these, smaller windows than LAPACK's own.
+// `size` (or, of the QR iteration, from `low` to `high`). They are the fastest
+// of some for random matrices of 64 to 1000 rows: with products as fast as
+// these, smaller blocks and windows than LAPACK's own.
 int32_t PROA_LAPACK(ilaenv)(const int32_t* which, const char* name, const char*,
-                            const int32_t*, const int32_t* low,
+                            const int32_t* size, const int32_t* low,
                             const int32_t* high, const int32_t*) {
   const auto iteration = [&](int32_t shifts, int32_t window) {
     return *which == 13 ? window : shifts;
   };
   switch (*which) {
     case 1:  // columns of a block
-      return 32;
+      return *size < 200 ? 16 : 24;
     case 2:  // the least for which blocks are worth it
       return 2;
     case 3:  // from which size on
-      return 32;
+      return 16;
     case 9:  // what is left to the QR iteration by divide and conquer
       return 25;
     case 10:  // infinity and NaN work

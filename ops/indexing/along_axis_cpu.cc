@@ -1,6 +1,7 @@
 // Kernels of elementwise gather and scatter along one axis.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -125,38 +126,72 @@ Shape SpaceOf(const Shape& x, const Shape& indices, int64_t axis) {
   return space;
 }
 
-template <typename Op, typename To, typename From>
-void Reduce(const Walk& walk, const IndexList& list, const From* v, To* to,
-            Op op) {
-  walk.Parallel(
-      [&](int d) { return walk.OwnDestinations(d); },
-      [to, v, op, at = list.values().data(), step = walk.step](
-          int64_t a, int64_t i, int64_t o) { op(to[o + at[i] * step], v[a]); });
+// out = x, and then f at each point of the walk through it. Rows that were just
+// copied are still in the cache: some of them at a time where each has its own
+// points.
+template <typename F>
+void OnCopyOf(const Tensor& x, const Walk& walk, Tensor* out, F f) {
+  const int64_t rows = out->shape().rank() < 2 ? 1 : out->shape()[0];
+  if (rows <= 1 || !walk.OwnDestinations(0) || walk.space[0] != rows ||
+      !x.is_contiguous()) {
+    CopyElements(x, *out);
+    return walk.Parallel([&](int d) { return walk.OwnDestinations(d); }, f);
+  }
+  constexpr int64_t kPieceBytes = 16384;
+  const int64_t row = out->numel() / rows, bytes = row * ItemSize(x.dtype());
+  const int64_t piece =
+      std::max<int64_t>(1, kPieceBytes / std::max<int64_t>(1, bytes));
+  const char* const from = x.data<char>();
+  char* const to = out->data<char>();
+  const int64_t work = std::max(row, walk.space.numel() / rows);
+  parallel_for(0, rows,
+               std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t first = begin; first < end; first += piece) {
+                   const int64_t last = std::min(end, first + piece);
+                   if (from != to)
+                     std::memcpy(to + first * bytes, from + first * bytes,
+                                 (last - first) * bytes);
+                   F own = f;
+                   walk.Run(0, 0, 0, 0, 0, first, last, own);
+                 }
+               });
 }
 
-// out[...] = op(out[...], value) in the type of out; 16-bit floats in float32.
+// out = x, out[...] = op(out[...], value) in the type of out; 16-bit floats in
+// float32. x may be out.
 template <typename Op>
-void ReduceInto(const char* name, const Tensor& value, const Tensor& indices,
-                int64_t axis, Tensor* out, Op op) {
+void ReduceInto(const char* name, const Tensor& x, const Tensor& value,
+                const Tensor& indices, int64_t axis, Tensor* out, Op op) {
   const Tensor flat = Contiguous(indices);
   const Shape space = SpaceOf(out->shape(), indices.shape(), axis);
   const Walk walk(space, value.shape(), value.strides(), indices.shape(),
                   out->shape(), ContiguousStrides(out->shape()), axis);
   const IndexList list(name, flat, AxisSize(out->shape(), axis),
                        AxisOf(out->shape(), axis));
-  if (space.numel() == 0) return;
+  if (space.numel() == 0) return CopyElements(x, *out);
+  const auto reduce = [&]<typename To, typename From>(const Tensor& start,
+                                                      Tensor* result, To* to,
+                                                      const From* v) {
+    OnCopyOf(start, walk, result,
+             [to, v, op, at = list.values().data(), step = walk.step](
+                 int64_t a, int64_t i, int64_t o) {
+               op(to[o + at[i] * step], v[a]);
+             });
+  };
   VisitDType(out->dtype(), [&]<typename T>(TypeTag<T>) {
     if constexpr (std::is_same_v<T, bool>) {
       return;  // not declared by any op that comes here
     } else if constexpr (sizeof(T) == 2 && !std::is_integral_v<T>) {
       const int64_t n = out->numel();
-      const Tensor wide = Tensor::Empty(out->shape(), DType::kFloat32);
+      CopyElements(x, *out);
+      Tensor wide = Tensor::Empty(out->shape(), DType::kFloat32);
       float* w = wide.data<float>();
       std::copy_n(out->data<T>(), n, w);
-      Reduce(walk, list, value.data<T>(), w, op);
+      reduce(wide, &wide, w, value.data<T>());
       std::transform(w, w + n, out->data<T>(), [](float f) { return T(f); });
     } else {
-      Reduce(walk, list, value.data<T>(), out->data<T>(), op);
+      reduce(x, out, out->data<T>(), value.data<T>());
     }
   });
 }
@@ -207,13 +242,12 @@ void TakeAlongAxisGrad(const KernelContext&, const Tensor& dy,
                        const Tensor& indices, const IntArray&, int64_t axis,
                        Tensor* out) {
   Zero(*out);
-  ReduceInto("take_along_axis_grad", dy, indices, axis, out, Add());
+  ReduceInto("take_along_axis_grad", *out, dy, indices, axis, out, Add());
 }
 
 void PutAlongAxisAssign(const KernelContext&, const Tensor& x,
                         const Tensor& indices, const Tensor& value,
                         int64_t axis, Tensor* out) {
-  CopyElements(x, *out);
   const Tensor flat = Contiguous(indices);
   const IndexList list("put_along_axis_assign", flat, AxisSize(x.shape(), axis),
                        AxisOf(x.shape(), axis));
@@ -223,11 +257,11 @@ void PutAlongAxisAssign(const KernelContext&, const Tensor& x,
   VisitItemSize(ItemSize(x.dtype()), [&]<typename T>(T) {
     const T* from = value.data<T>();
     T* to = out->data<T>();
-    walk.Parallel([&](int d) { return walk.OwnDestinations(d); },
-                  [from, to, at = list.values().data(), step = walk.step](
-                      int64_t v, int64_t i, int64_t o) {
-                    to[o + at[i] * step] = from[v];
-                  });
+    OnCopyOf(x, walk, out,
+             [from, to, at = list.values().data(), step = walk.step](
+                 int64_t v, int64_t i, int64_t o) {
+               to[o + at[i] * step] = from[v];
+             });
   });
 }
 
@@ -261,15 +295,14 @@ void PutAlongAxisValueGrad(const KernelContext&, const Tensor& dy,
 void PutAlongAxisAdd(const KernelContext&, const Tensor& x,
                      const Tensor& indices, const Tensor& value, int64_t axis,
                      Tensor* out) {
-  CopyElements(x, *out);
-  ReduceInto("put_along_axis_add", value, indices, axis, out, Add());
+  ReduceInto("put_along_axis_add", x, value, indices, axis, out, Add());
 }
 
 void PutAlongAxisMultiply(const KernelContext&, const Tensor& x,
                           const Tensor& indices, const Tensor& value,
                           int64_t axis, Tensor* out) {
-  CopyElements(x, *out);
-  ReduceInto("put_along_axis_multiply", value, indices, axis, out, Multiply());
+  ReduceInto("put_along_axis_multiply", x, value, indices, axis, out,
+             Multiply());
 }
 
 }  // namespace proa::inline v0::ops::cpu

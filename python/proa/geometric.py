@@ -5,6 +5,7 @@ An edge leads from a node of `src_index` to the one of `dst_index` at its place.
 
 from proa import _C
 from proa.framework.attributes import an_int, is_late, number, word
+from proa.framework.requirements import require, require_sizes
 from proa.incubate.graph import (
     graph_reindex,
     graph_sample_neighbors,
@@ -19,7 +20,7 @@ from proa.tensor.creation import arange
 
 __all__ = [
     "reindex_graph", "reindex_heter_graph", "sample_neighbors", "segment_max", "segment_mean", "segment_min", "segment_sum", "send_u_recv",
-    "send_ue_recv", "send_uv",
+    "send_ue_recv", "send_uv", "weighted_sample_neighbors",
 ]  # fmt: skip
 
 _REDUCTIONS = ("sum", "mean", "max", "min")
@@ -182,3 +183,65 @@ def sample_neighbors(
         [[0, 9, 3, 7], [2, 2]]
     """
     return graph_sample_neighbors(row, colptr, input_nodes, eids, sample_size=sample_size, return_eids=return_eids)
+
+
+def weighted_sample_neighbors(
+    row, colptr, edge_weight, input_nodes, sample_size=-1, eids=None, return_eids=False, name=None
+):
+    """Some neighbours of each node, drawn without replacement: each time the next is one by the share of its edge's weight.
+
+    Args:
+        row (Tensor): int32 or int64 [edges]; the neighbours of node v are row[colptr[v]], ..., row[colptr[v + 1] - 1].
+        colptr (Tensor): [nodes + 1], of the dtype of row.
+        edge_weight (Tensor): float32 or float64 [edges], not negative. Edges of weight 0 are drawn when no others are left.
+        input_nodes (Tensor): [n], of the dtype of row.
+        sample_size (int): how many of each node; all where there are no more, or where it is -1.
+        eids (Tensor, optional): [edges], names of the edges.
+        return_eids (bool): the eids of the drawn neighbours too.
+        name (str, optional): not used.
+
+    Returns:
+        (Tensor, Tensor) or (Tensor, Tensor, Tensor): neighbours in the order of row, int32 [n] how many of each node, and eids.
+
+    Raises:
+        IndexError: a node that the graph does not have.
+        ValueError: colptr falls or leads beyond row, not one weight for each edge, a weight that is negative or no number, a
+            sample_size below -1, or return_eids without eids.
+
+    Examples:
+        >>> row, colptr, weight = proa.to_tensor([3, 7, 0, 9]), proa.to_tensor([0, 2, 4]), proa.to_tensor([1.0, 0, 0, 2])
+        >>> nodes = proa.to_tensor([1, 0])
+        >>> [v.tolist() for v in proa.geometric.weighted_sample_neighbors(row, colptr, weight, nodes, 1)]
+        [[9, 3], [1, 1]]
+    """
+    op = "weighted_sample_neighbors"
+    row, weight = _tensors(op, row=row, edge_weight=edge_weight)
+    if return_eids and eids is None:
+        raise _C.located(ValueError(f"{op}: return_eids needs eids"))
+    row, weight = (_C.ops.reshape(v, [-1]) for v in (row, weight))
+    says = f"{op}: edge_weight must be one number for each edge; it is {{}}, and row is {{}}"
+    # Of row, which all results are of, whether weights decide or not.
+    row = require_sizes(row, weight.shape, row.shape, says, weight, row)
+    row = require(row, weight >= 0, f"{op}: weights must not be negative; they are {{}}", weight)
+    names = arange(row.shape[0], dtype=row.dtype)
+    _, count, edges = graph_sample_neighbors(row, colptr, input_nodes, names, return_eids=True)
+    sample_size = an_int(op, "sample_size", sample_size)
+    if not is_late(sample_size) and sample_size < -1:
+        raise _C.located(ValueError(f"{op}: sample_size must be at least -1; it is {sample_size}"))
+    if sample_size != -1:
+        edges, count = _drawn(edges, count, _C.ops.gather(weight, edges, 0), sample_size)
+    found = [_C.ops.gather(row, edges, 0), count]
+    return (*found, _C.ops.gather(_C.ops.reshape(eids, [-1]), edges, 0)) if return_eids else tuple(found)
+
+
+def _drawn(edges, count, weight, most):
+    """Those of the edges, count[i] of each node, that come first if each comes after an exponential time of rate `weight`."""
+    time = _C.ops.exponential(_C.ops.full_like(weight, 0.0)) / weight
+    node = _C.ops.repeat_interleave(arange(count.shape[0]), count)
+    order = _C.ops.argsort(time)
+    order = _C.ops.gather(order, _C.ops.argsort(_C.ops.gather(node, order, 0)), 0)
+    # Nodes stand in their order as before, so that is where the edges of each begin.
+    begin = _C.ops.cumsum(count, 0) - count
+    place = arange(order.shape[0]) - _C.ops.gather(begin, node, 0)
+    kept = _C.ops.sort(_C.ops.masked_select(order, place < most))[0]
+    return _C.ops.gather(edges, kept, 0), _C.ops.minimum(count, _C.ops.full_like(count, most))

@@ -1,6 +1,7 @@
 """Finding, sorting and picking elements."""
 
 from proa import _C
+from proa.framework.attributes import is_late, word, wrong
 from proa.framework.dtype import as_dtype
 from proa.framework.names import borrow as _borrow
 from proa.framework.requirements import require_sizes, with_size
@@ -187,30 +188,116 @@ def _value_like(arr, value):
     return value if isinstance(value, _C.Tensor) else _C.to_tensor(value, dtype=arr.dtype)
 
 
+_PUT_REDUCTIONS = ("assign", "add", "mul", "multiply", "mean", "amin", "amax")
+
+
+def _put(arr, indices, value, axis, reduce):
+    return _C.ops.put_along_axis(arr, indices, value, axis, reduce)
+
+
+def _constant(arr, number):
+    return _C.to_tensor(number, dtype=arr.dtype)
+
+
+def _known_axis(axis, arr):
+    axis = axis_of("put_along_axis", axis, arr)
+    if is_late(axis):
+        raise wrong("put_along_axis", "axis", "known with amin, amax and without broadcast", axis)
+    return axis
+
+
+def _put_extreme(arr, indices, value, axis, largest, include_self):
+    """Of several values for one place the last counts: so the largest, or smallest, come last; NaN last of all."""
+    dims = range(len(arr.shape))
+    axis = _known_axis(axis, arr)
+    space = [arr.shape[d] if d != axis and indices.shape[d] == 1 else indices.shape[d] for d in dims]
+    if any(arr.shape[d] == 1 and space[d] != 1 for d in dims if d != axis):
+        what = f"arr is {list(arr.shape)} and indices {list(indices.shape)}"
+        raise _C.located(ValueError(f"put_along_axis: amin and amax need a row of arr for each row of indices; {what}"))
+    indices, value = (t if t.shape == space else _C.ops.broadcast_to(t, space) for t in (indices, value))
+    down = not largest and not value.is_floating_point()
+    keys = value.detach()
+    order = _C.ops.argsort(keys if largest or down else -keys, axis, down)
+    value, indices = (_C.ops.take_along_axis(t, order, axis) for t in (value, indices))
+    found = _put(arr, indices, value, axis, "assign")
+    if not include_self:
+        return found
+    return (_C.ops.maximum if largest else _C.ops.minimum)(arr, found)
+
+
 @_method
-def put_along_axis(arr, indices, values=None, axis=None, reduce="assign", *, value=None):
-    """A copy of arr with values put in, or added or multiplied, at the places that indices name along an axis.
+def put_along_axis(
+    arr, indices, values=None, axis=None, reduce="assign", include_self=True, broadcast=True, *, value=None
+):
+    """A copy of arr with values put in, or reduced with what is there, at the places that indices name along an axis.
 
     Args:
         arr (Tensor): any shape.
         indices (Tensor): integers, of as many dims; where they have size 1, but for `axis`, they serve for all of arr.
         values (Tensor|float): broadcast to the places. Also called value.
         axis (int): along which indices count.
-        reduce (str): "assign", "add" or "mul" ("multiply").
+        reduce (str): "assign", of which the last for a place counts; "add", "mul" ("multiply"), "mean" (of integers rounded down),
+            "amin" or "amax". Of values that are equally small or large one has the gradient.
+        include_self (bool): whether the elements of arr at the places count among the values, but for "assign".
+        broadcast (bool): false if indices serve for the first rows of arr, as many as they have, alone.
+
+    Raises:
+        ValueError: another reduce.
+        IndexError: an index that arr does not have.
 
     Examples:
         >>> proa.put_along_axis(proa.zeros([2, 2]), proa.to_tensor([[1], [0]]), 5.0, 1).tolist()
         [[0.0, 5.0], [5.0, 0.0]]
+        >>> x, at, values = proa.to_tensor([[9.0, 2.0]]), proa.to_tensor([[0, 0]]), proa.to_tensor([[3.0, 6.0]])
+        >>> [proa.put_along_axis(x, at, values, 1, reduce).tolist() for reduce in ("mean", "amin")]
+        [[[6.0, 2.0]], [[3.0, 2.0]]]
+        >>> proa.put_along_axis(x, at, values, 1, "mean", include_self=False).tolist()
+        [[4.5, 2.0]]
     """
     arr = _C.tensor_argument(arr, "put_along_axis", "arr")
     indices = _C.tensor_argument(indices, "put_along_axis", "indices")
-    value = values if value is None else value
+    word("put_along_axis", "reduce", reduce, _PUT_REDUCTIONS)
+    value = _value_like(arr, values if value is None else value)
     reduce = "multiply" if reduce == "mul" else reduce
-    return _C.ops.put_along_axis(arr, indices, _value_like(arr, value), axis, reduce)
+    if not broadcast:
+        return _put_first_rows(arr, indices, value, axis, reduce, include_self)
+    if reduce in ("amin", "amax"):
+        return _put_extreme(arr, indices, value, axis, reduce == "amax", include_self)
+    start = arr
+    if not include_self and reduce != "assign":
+        start = _put(arr, indices, _constant(arr, 1 if reduce == "multiply" else 0), axis, "assign")
+    if reduce != "mean":
+        return _put(start, indices, value, axis, reduce)
+    one = _constant(arr, 1)
+    count = _C.ops.full_like(arr.detach(), 1)
+    count = count if include_self else _put(count, indices, _constant(arr, 0), axis, "assign")
+    count = _put(count, indices, one, axis, "add")
+    total = _put(start, indices, value, axis, "add")
+    exact = arr.is_floating_point() or arr.is_complex()
+    return (_C.ops.divide if exact else _C.ops.floor_divide)(total, count)
+
+
+def _put_first_rows(arr, indices, value, axis, reduce, include_self):
+    """put_along_axis in as many rows as indices have, of each dim but the axis."""
+    axis = _known_axis(axis, arr)
+    if len(indices.shape) != len(arr.shape) or any(
+        n > m for d, (n, m) in enumerate(zip(indices.shape, arr.shape, strict=True)) if d != axis
+    ):
+        what = f"arr is {list(arr.shape)} and indices {list(indices.shape)}"
+        raise _C.located(ValueError(f"put_along_axis: indices must fit into arr unless they are broadcast; {what}"))
+    part = tuple(slice(None) if d == axis else slice(0, n) for d, n in enumerate(indices.shape))
+    rows = put_along_axis(arr[part], indices, value, axis, reduce, include_self)
+    if list(rows.shape) == list(arr.shape):
+        return rows
+    out = _C.ops.assign(arr)
+    out[part] = rows
+    return out
 
 
 @_method
-def put_along_axis_(arr, indices, values=None, axis=None, reduce="assign", *, value=None):
+def put_along_axis_(
+    arr, indices, values=None, axis=None, reduce="assign", include_self=True, broadcast=True, *, value=None
+):
     """put_along_axis in place.
 
     Examples:
@@ -220,7 +307,7 @@ def put_along_axis_(arr, indices, values=None, axis=None, reduce="assign", *, va
         [[0.0, 5.0]]
     """
     arr = _C.tensor_argument(arr, "put_along_axis_", "arr")
-    arr[...] = put_along_axis(arr, indices, values, axis, reduce, value=value)
+    arr[...] = put_along_axis(arr, indices, values, axis, reduce, include_self, broadcast, value=value)
     return arr
 
 

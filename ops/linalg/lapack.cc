@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -101,12 +102,28 @@ int32_t Narrow(int64_t size) {
   return static_cast<int32_t>(size);
 }
 
+// Numbers that LAPACK writes before it reads them. Zeros would take a few
+// percent of the time of a matrix of some hundred rows.
+template <typename T>
+class Workspace {
+ public:
+  explicit Workspace(int64_t count)
+      : size_(Narrow(count)),
+        bytes_(std::make_unique_for_overwrite<char[]>(count * sizeof(T))) {}
+  T* data() const { return reinterpret_cast<T*>(bytes_.get()); }
+  const int32_t& size() const { return size_; }
+
+ private:
+  int32_t size_;
+  std::unique_ptr<char[]> bytes_;
+};
+
 // What was asked for is a number of the type of the matrix; that of float may
 // have been rounded down.
 template <typename T>
-std::vector<T> Workspace(T asked) {
+int64_t CountOf(T asked) {
   const double count = std::real(asked);
-  return std::vector<T>(Narrow(static_cast<int64_t>(count * (1 + 1e-6)) + 1));
+  return static_cast<int64_t>(count * (1 + 1e-6)) + 1;
 }
 
 // An argument that is wrong is a mistake of this file.
@@ -165,26 +182,21 @@ bool HermitianEigen(int64_t n, bool upper, bool vectors, T* a, RealOf<T>* w) {
   int32_t info = 0;
   // What each of them asks for, which depends on n alone.
   const int64_t square = n * n;
-  const auto memory = [](int64_t count) { return Narrow(count); };
-  const int32_t integers = memory(vectors ? 3 + 5 * n : 1);
-  std::vector<int32_t> iwork(integers);
+  const Workspace<int32_t> integers(vectors ? 3 + 5 * n : 1);
   constexpr int64_t kBlocked = 64;  // numbers of a row for products of blocks
   if constexpr (kIsReal<T>) {
-    const int32_t numbers = memory(
+    const Workspace<T> work(
         std::max(vectors ? 1 + 6 * n + 2 * square : 2 * n + 1, kBlocked * n));
-    std::vector<T> work(numbers);
-    Names<T>::kHeevd(job, uplo, &size, a, &size, w, work.data(), &numbers,
-                     iwork.data(), &integers, &info, 1, 1);
+    Names<T>::kHeevd(job, uplo, &size, a, &size, w, work.data(), &work.size(),
+                     integers.data(), &integers.size(), &info, 1, 1);
   } else {
-    const int32_t numbers =
-        memory(std::max(vectors ? 2 * n + square : n + 1, kBlocked * n));
-    const int32_t reals =
-        memory(vectors ? 1 + 5 * n + 2 * square : std::max<int64_t>(1, n));
-    std::vector<T> work(numbers);
-    std::vector<RealOf<T>> rwork(reals);
-    Names<T>::kHeevd(job, uplo, &size, a, &size, w, work.data(), &numbers,
-                     rwork.data(), &reals, iwork.data(), &integers, &info, 1,
-                     1);
+    const Workspace<T> work(
+        std::max(vectors ? 2 * n + square : n + 1, kBlocked * n));
+    const Workspace<RealOf<T>> reals(vectors ? 1 + 5 * n + 2 * square
+                                             : std::max<int64_t>(1, n));
+    Names<T>::kHeevd(job, uplo, &size, a, &size, w, work.data(), &work.size(),
+                     reals.data(), &reals.size(), integers.data(),
+                     &integers.size(), &info, 1, 1);
   }
   return Converged("heevd", info);
 }
@@ -197,29 +209,26 @@ bool Singular(int64_t m, int64_t n, bool full, T* a, RealOf<T>* s, T* u,
   const char* const job = !vectors ? "N" : full ? "A" : "S";
   const int32_t rows = Narrow(m), columns = Narrow(n);
   const int32_t ldvh = vectors ? (full ? columns : static_cast<int32_t>(k)) : 1;
-  std::vector<int32_t> iwork(8 * k);
-  int32_t info = 0, lwork = -1;
+  const Workspace<int32_t> integers(8 * k);
+  int32_t info = 0;
   Narrow(4 * k * k + 64 * (k + most));  // else what it asks for overflows
   T asked = 0;
-  std::vector<RealOf<T>> rwork;
-  if constexpr (!kIsReal<T>) {
-    rwork.resize(vectors
-                     ? std::max(5 * k * k + 5 * k, 2 * most * k + 2 * k * k + k)
-                     : 7 * k);
-  }
-  const auto run = [&](T* work) {
+  const Workspace<RealOf<T>> reals(
+      kIsReal<T> ? 0
+      : vectors  ? std::max(5 * k * k + 5 * k, 2 * most * k + 2 * k * k + k)
+                 : 7 * k);
+  const auto run = [&](T* work, const int32_t& lwork) {
     if constexpr (kIsReal<T>) {
       Names<T>::kGesdd(job, &rows, &columns, a, &rows, s, u, &rows, vh, &ldvh,
-                       work, &lwork, iwork.data(), &info, 1);
+                       work, &lwork, integers.data(), &info, 1);
     } else {
       Names<T>::kGesdd(job, &rows, &columns, a, &rows, s, u, &rows, vh, &ldvh,
-                       work, &lwork, rwork.data(), iwork.data(), &info, 1);
+                       work, &lwork, reals.data(), integers.data(), &info, 1);
     }
   };
-  run(&asked);
-  std::vector<T> work = Workspace(asked);
-  lwork = Narrow(static_cast<int64_t>(work.size()));
-  run(work.data());
+  run(&asked, -1);
+  const Workspace<T> work(CountOf(asked));
+  run(work.data(), work.size());
   return Converged("gesdd", info);
 }
 

@@ -77,7 +77,11 @@ bool Hermitian(const T* a, int64_t n, bool upper, RealOf<T>* w, T* v) {
   if constexpr (Eigen::NumTraits<T>::IsComplex)
     vectors = vectors.conjugate().eval();
   for (int64_t j = 0; j < n; ++j) FixPhase(vectors, j);
-  Write(vectors, v);
+  if constexpr (Eigen::NumTraits<T>::IsComplex) {
+    Write(vectors, v);
+  } else {
+    FindFactorLoops<T>().transpose(vectors.data(), n, n, v);
+  }
   return true;
 }
 

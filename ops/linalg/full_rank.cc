@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "ops/linalg/factor_loops.h"
@@ -22,6 +24,8 @@ constexpr double kMostOfGram = 1e4, kMostOfFactor = 1e10, kMostInFloat = 1e3;
 bool IsFullRank(double condition, double most, double rcond) {
   return condition <= most && condition * rcond < 0.5;
 }
+
+bool IsNearlySquare(int64_t l, int64_t k) { return k > 100 && 10 * l < 11 * k; }
 
 template <typename T>
 double NormOf(const std::vector<T>& numbers) {
@@ -44,8 +48,8 @@ double ConditionOf(const FactorLoops<T>& loops, const T* r, int64_t row,
 }
 
 // With U^T U = tall^T tall, of tall [l, k], the pseudoinverse is U^-1 U^-T
-// tall^T. `turned` [k, l] is tall^T and becomes that. `condition` gets about
-// that of the matrix, or what it has at least.
+// tall^T, which `turned` [k, l] becomes. `condition` gets about that of the
+// matrix, or what it has at least.
 bool ByGram(const std::vector<double>& tall, int64_t l, int64_t k, double rcond,
             std::vector<double>* turned, double* condition) {
   const FactorLoops<double>& loops = FindFactorLoops<double>();
@@ -53,9 +57,25 @@ bool ByGram(const std::vector<double>& tall, int64_t l, int64_t k, double rcond,
   loops.gram(tall.data(), l, k, u.data());
   // The square of the condition is near what double can tell from infinity.
   *condition = 1e7;
-  if (loops.cholesky(u.data(), k) >= 0) return false;
-  *condition = std::min(*condition, ConditionOf(loops, u.data(), k, k));
+  if (const int64_t pivot = loops.cholesky(u.data(), k); pivot >= 0) {
+    // Far from the last one: many columns are sums of others, so that a factor
+    // would come to the same end.
+    if (8 * pivot < 7 * k) *condition = std::numeric_limits<double>::infinity();
+    return false;
+  }
+  // No less than the quotient of two numbers on the diagonal, by which it may
+  // be known already.
+  double most = 0, least = std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < k; ++i) {
+    most = std::max(most, u[i * k + i]);
+    least = std::min(least, u[i * k + i]);
+  }
+  const double known = most >= *condition * least
+                           ? *condition
+                           : ConditionOf(loops, u.data(), k, k);
+  *condition = std::min(*condition, known);
   if (!IsFullRank(*condition, kMostOfGram, rcond)) return false;
+  loops.transpose(tall.data(), l, k, turned->data());
   loops.solve({u.data(), 1, k, false, false}, k, turned->data(), l);
   loops.solve({u.data(), k, 1, true, false}, k, turned->data(), l);
   return true;
@@ -74,14 +94,41 @@ bool ByFactor(std::vector<double> tall, int64_t l, int64_t k, double rcond,
   return true;
 }
 
+// Of a square matrix it is the inverse: a third of the work.
+bool ByInverse(const std::vector<double>& a, int64_t k, double rcond,
+               std::vector<double>* inverse) {
+  const FactorLoops<double>& loops = FindFactorLoops<double>();
+  std::vector<double> lu = a;
+  std::vector<int32_t> swaps(k);
+  if (loops.lu(lu.data(), k, k, swaps.data()) != 0) return false;
+  std::vector<double> found(k * k);
+  for (int64_t i = 0; i < k; ++i) found[i * k + i] = 1;
+  for (int64_t i = 0; i < k; ++i) {
+    double* const row = found.data() + i * k;
+    std::swap_ranges(row, row + k, found.data() + swaps[i] * k);
+  }
+  loops.solve({lu.data(), k, 1, false, true}, k, found.data(), k);
+  loops.solve({lu.data(), k, 1, true, false}, k, found.data(), k);
+  if (!IsFullRank(NormOf(a) * NormOf(found), kMostOfFactor, rcond))
+    return false;
+  inverse->swap(found);
+  return true;
+}
+
 template <typename T>
 bool OfReal(const T* a, int64_t m, int64_t n, double rcond, T* out) {
   const FactorLoops<double>& loops = FindFactorLoops<double>();
   const bool is_tall = m >= n;
   const int64_t l = std::max(m, n), k = std::min(m, n);
+  // The condition of a large matrix that is nearly square is of about this size
+  // at least, unless it was made to be less.
+  const double likely = static_cast<double>(k) * std::sqrt(k);
+  if (IsNearlySquare(l, k) && likely * rcond > 0.5) return false;
   std::vector<double> tall(a, a + m * n), turned(m * n);
-  loops.transpose(tall.data(), m, n, turned.data());
-  if (!is_tall) tall.swap(turned);
+  if (!is_tall) {
+    loops.transpose(tall.data(), m, n, turned.data());
+    tall.swap(turned);
+  }
   bool found = false;
   if constexpr (std::is_same_v<T, float>) {
     double condition = 0;
@@ -89,8 +136,13 @@ bool OfReal(const T* a, int64_t m, int64_t n, double rcond, T* out) {
     // By a factor it would not be less.
     if (!found && condition * rcond >= 1) return false;
   }
-  if (!found && !ByFactor(tall, l, k, rcond, &turned)) return false;
+  if (!found) {
+    found = l == k ? ByInverse(tall, k, rcond, &turned)
+                   : ByFactor(std::move(tall), l, k, rcond, &turned);
+  }
+  if (!found) return false;
   if (!is_tall) {
+    tall.resize(m * n);
     loops.transpose(turned.data(), k, l, tall.data());
     turned.swap(tall);
   }
@@ -136,8 +188,8 @@ bool FullRankSolution(const T* a, const T* b, int64_t m, int64_t n, int64_t k,
   if constexpr (std::is_same_v<T, float>) {
     // A large matrix that is nearly square hardly ever has a condition for
     // which float is enough: that is a factor less in vain.
-    const bool hopeless = n > 100 && 10 * m < 11 * n;
-    if (!hopeless && SolutionOf<float>(a, b, m, n, k, rcond, x)) return true;
+    if (!IsNearlySquare(m, n) && SolutionOf<float>(a, b, m, n, k, rcond, x))
+      return true;
   }
   return SolutionOf<double>(a, b, m, n, k, rcond, x);
 }

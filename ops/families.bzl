@@ -5,6 +5,7 @@ FAMILIES = [
     "creation",
     "elementwise",
     "fft",
+    "fused",
     "graph",
     "indexing",
     "linalg",
@@ -23,6 +24,7 @@ FAMILIES = [
 # Families of which no other one calls an op, in composites or in formulas of gradients: others do not see their headers, and
 # so a new op there compiles nothing again but what is linked.
 _LEAVES = [
+    "fused",
     "report",
     "sparse",
 ]

@@ -334,6 +334,39 @@ TEST(FuseActivation, WithResidualAndAttributes) {
   EXPECT_EQ(After("fuse_activation", used, {5, 6}), used);
 }
 
+TEST(FuseActivation, LinearLayerAdditionAndActivation) {
+  const std::string head =
+      "  %0 = input \"x\" : [2, 4] float32\n"
+      "  %1 = input \"k\" : [4, 6] float32\n"
+      "  %2 = input \"b\" : [6] float32\n"
+      "  %3 = input \"r\" : [2, 6] float32\n";
+  const std::string linear = "  %4 = linear(%0, %1, %2) : [2, 6] float32\n";
+  EXPECT_EQ(After("fuse_activation",
+                  head + linear +
+                      "  %5 = add(%3, %4) : [2, 6] float32\n"
+                      "  %6 = gelu(%5, approximate=true) : [2, 6] float32\n",
+                  {6}),
+            head +
+                "  %6 = linear_activation(%0, %1, %2, %3, "
+                "activation=\"gelu_tanh\", alpha=0.0, beta=0.0) : [2, 6] "
+                "float32\n");
+  EXPECT_EQ(After("fuse_activation",
+                  head + linear + "  %5 = relu(%4) : [2, 6] float32\n", {5}),
+            head +
+                "  %5 = linear_activation(%0, %1, %2, None, "
+                "activation=\"relu\", alpha=0.0, beta=0.0) : [2, 6] "
+                "float32\n");
+  EXPECT_EQ(After("fuse_activation",
+                  head + linear + "  %5 = add(%4, %3) : [2, 6] float32\n", {5}),
+            head +
+                "  %5 = linear_activation(%0, %1, %2, %3, "
+                "activation=\"none\", alpha=0.0, beta=0.0) : [2, 6] "
+                "float32\n");
+  // The product is a result of the program, too.
+  const std::string used = head + linear + "  %5 = relu(%4) : [2, 6] float32\n";
+  EXPECT_EQ(After("fuse_activation", used, {4, 5}), used);
+}
+
 // Of two open sizes one may be 1 when the program runs, and is repeated then.
 TEST(FuseActivation, OfOpenSizesThoseThatAreTheSame) {
   const std::string head =

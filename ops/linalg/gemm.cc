@@ -10,6 +10,7 @@
 #include "ops/linalg/double_product.h"
 #include "ops/linalg/gemm_loops.h"
 #include "ops/linalg/gemm_onednn.h"
+#include "ops/linalg/gemm_then.h"
 #include "ops/primitives/cpu/convert.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
@@ -334,6 +335,19 @@ void Gemm(GemmProblem& p) {
       break;
   }
   RunPanels(p, FindGemmPanel(p.dtype));
+}
+
+void GemmThen(GemmProblem& p,
+              absl::FunctionRef<void(const GemmPart& part)> done) {
+  const int64_t rows = BatchSize(p) * p.m, columns = p.n;
+  if (rows == 0 || columns == 0) return;
+  SimplifyGemm(p);
+  if (p.dtype == DType::kFloat32 && p.m > 1 && p.n > 1 && p.k > 0 &&
+      !IsTiny(p) && GemmInPieces(p, done)) {
+    return;
+  }
+  Gemm(p);
+  done({0, rows, 0, columns});
 }
 
 }  // namespace proa::inline v0::ops

@@ -352,20 +352,20 @@ bool RunEach(const GemmProblem& p) {
   return true;
 }
 
+// Which pieces a product is computed in; no rows: it is not cut.
+GemmCut CutOf(const GemmProblem& p) {
+  return BitsDependOnThreads(p) ? CutBySizes(p) : CutAgainstCopies(p);
+}
+
 // Operands can be read in place.
 bool RunReadable(const GemmProblem& p) {
   if (AnyRepeats(p)) return RunEach(p);
-  if (BitsDependOnThreads(p)) {
-    const GemmCut cut = CutBySizes(p);
+  if (const GemmCut cut = CutOf(p); cut.rows > 0) {
     if (p.batch.empty() && GemmPieces(p, cut) == 1) {
       RunPiece(p, p.n);
     } else {
       RunInPieces(p, cut, &RunPiece);
     }
-    return true;
-  }
-  if (const GemmCut cut = CutAgainstCopies(p); cut.rows > 0) {
-    RunInPieces(p, cut, &RunPiece);
     return true;
   }
   const bool together = p.batch.size() <= kMaxBatchDims &&
@@ -384,6 +384,24 @@ bool SuitsBFloat16(const GemmProblem& p) {
   // with it do.
   const int64_t few = has_bfloat16 ? 64 : 16;
   return std::min({p.m, p.n, p.k}) < few;
+}
+
+bool GemmInPieces(const GemmProblem& p,
+                  absl::FunctionRef<void(const GemmPart& part)> done) {
+  if (!p.batch.empty() || !CanBeReadInPlace(p.batch, p.a, p.m, p.k) ||
+      !CanBeReadInPlace(p.batch, p.b, p.k, p.n)) {
+    return false;
+  }
+  const GemmCut cut = CutOf(p);
+  // Sums in parts are complete when all are added up.
+  if (cut.rows == 0 || cut.depth < p.k) return false;
+  RunInPieces(p, cut, [&](const GemmProblem& piece, int64_t c_row_stride) {
+    RunPiece(piece, c_row_stride);
+    const int64_t at =
+        static_cast<const float*>(piece.c) - static_cast<const float*>(p.c);
+    done({at / p.n, piece.m, at % p.n, piece.n});
+  });
+  return true;
 }
 
 bool GemmOneDnn(const GemmProblem& p) {

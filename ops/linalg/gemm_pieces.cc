@@ -127,8 +127,10 @@ GemmCut CutBySizes(const GemmProblem& p) {
   return EvenCut(m, n, k, down, across, deep);
 }
 
-void RunInPieces(const GemmProblem& p, const GemmCut& cut,
-                 void (*run)(const GemmProblem& piece, int64_t c_row_stride)) {
+void RunInPieces(
+    const GemmProblem& p, const GemmCut& cut,
+    absl::FunctionRef<void(const GemmProblem& piece, int64_t c_row_stride)>
+        run) {
   // What a call costs, and what is worth a thread, in multiply-adds.
   constexpr double kOfCall = 1 << 14, kOfThread = 1 << 18;
   const int64_t entries = Entries(p), size = p.m * p.n;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "ops/linalg/gemm.h"
 
 namespace proa::inline v0::ops {
@@ -30,8 +31,10 @@ GemmCut CutBySizes(const GemmProblem& p);
 // Computes a float32 product, or a batch of them, of operands with any strides
 // by calls of `run` for its pieces, in parallel. `run` gets a problem without a
 // batch whose rows of C lie c_row_stride elements apart.
-void RunInPieces(const GemmProblem& p, const GemmCut& cut,
-                 void (*run)(const GemmProblem& piece, int64_t c_row_stride));
+void RunInPieces(
+    const GemmProblem& p, const GemmCut& cut,
+    absl::FunctionRef<void(const GemmProblem& piece, int64_t c_row_stride)>
+        run);
 
 }  // namespace proa::inline v0::ops
 

@@ -1,5 +1,6 @@
-// What may follow a convolution, formulas of elementwise ops by name, and how a
-// kernel multiplies the weight of each channel on the way.
+// What may follow a convolution or a linear layer, formulas of elementwise ops
+// by name, and how a kernel of convolution multiplies the weight of each
+// channel on the way.
 #ifndef PROA_OPS_NN_CONV_ACTIVATION_H_
 #define PROA_OPS_NN_CONV_ACTIVATION_H_
 
@@ -14,6 +15,27 @@
 
 namespace proa::inline v0::ops {
 
+namespace formula {
+
+// Without a choice in the loop, so that what calls them vectorizes.
+struct ExactGelu {
+  static constexpr float kCost = Gelu::kCost;
+  template <class T>
+  PROA_HD static T Apply(T x) {
+    return Gelu::Exact(x);
+  }
+};
+
+struct GeluWithTanh {
+  static constexpr float kCost = Gelu::kCost;
+  template <class T>
+  PROA_HD static T Apply(T x) {
+    return Gelu::WithTanh(x);
+  }
+};
+
+}  // namespace formula
+
 // Calls f(formula) for the activation of that name; false if there is none.
 template <typename F>
 bool VisitActivation(std::string_view name, double alpha, double beta, F&& f) {
@@ -27,7 +49,18 @@ bool VisitActivation(std::string_view name, double alpha, double beta, F&& f) {
   if (name == "silu") return f(formula::Silu{}), true;
   if (name == "sigmoid") return f(formula::Sigmoid{}), true;
   if (name == "tanh") return f(formula::Tanh{}), true;
+  if (name == "gelu") return f(formula::ExactGelu{}), true;
+  if (name == "gelu_tanh") return f(formula::GeluWithTanh{}), true;
   return false;
+}
+
+// What an attribute `activation` may be, for errors.
+inline constexpr std::string_view kActivationNames =
+    "none, relu, relu6, leaky_relu, hardtanh, hardsigmoid, hardswish, mish, "
+    "silu, sigmoid, tanh, gelu or gelu_tanh";
+
+inline bool IsActivation(std::string_view name) {
+  return name == "none" || VisitActivation(name, 0, 0, [](const auto&) {});
 }
 
 namespace formula {

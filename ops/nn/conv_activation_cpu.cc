@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "ops/nn/conv_activation.h"
+#include "ops/nn/activate.h"
 #include "ops/nn/conv_activation_kernels.h"
 #include "ops/nn/conv_geometry.h"
 #include "ops/nn/conv_kernels.h"
@@ -14,30 +14,10 @@
 #include "ops/nn/images.h"
 #include "ops/nn/weight_grad_parts.h"
 #include "ops/onednn/threads.h"
-#include "ops/primitives/cpu/loops.h"
-#include "tensor/dtype.h"
 #include "tensor/parallel.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
-
-// out = activation(y + residual); y or residual may be `out`.
-void Activate(std::string_view activation, double alpha, double beta,
-              const Tensor& y, const Tensor& residual, Tensor* out) {
-  VisitFloat(out->dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const bool found = VisitActivation(activation, alpha, beta, [&](auto f) {
-      if (residual.defined()) {
-        RunElementwise<T>(formula::OfSum<decltype(f)>{f}, out, y, residual);
-      } else {
-        RunElementwise<T>(f, out, y);
-      }
-    });
-    if (!found && residual.defined()) {
-      RunElementwise<T>(formula::Sum{}, out, y, residual);
-    }
-  });
-}
 
 // Rows of an image that the part begins with, as [images, rows, W, C].
 Tensor PartOf(const Tensor& t, const PartRange& images, int64_t first_row,

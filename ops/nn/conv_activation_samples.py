@@ -1,10 +1,14 @@
 """References of a convolution with what follows it."""
 
+import math
+
 import numpy as np
 
 from ops.nn import conv_samples
 
-_ACTIVATIONS = {
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+ACTIVATIONS = {
     "none": lambda y, alpha, beta: y,
     "relu": lambda y, alpha, beta: np.maximum(y, 0),
     "relu6": lambda y, alpha, beta: np.clip(y, 0, 6),
@@ -16,6 +20,8 @@ _ACTIVATIONS = {
     "silu": lambda y, alpha, beta: y / (1 + np.exp(-y)),
     "sigmoid": lambda y, alpha, beta: 1 / (1 + np.exp(-y)),
     "tanh": lambda y, alpha, beta: np.tanh(y),
+    "gelu": lambda y, alpha, beta: y * 0.5 * (1 + _erf(y / np.sqrt(2))),
+    "gelu_tanh": lambda y, alpha, beta: y * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (y + 0.044715 * y**3))),
 }
 
 
@@ -40,4 +46,4 @@ def reference_conv2d_activation(
     out = conv_samples.reference_conv2d(
         x, weight, bias, stride, padding, dilation, groups, data_format, padding_algorithm
     )
-    return _ACTIVATIONS[activation](out if residual is None else out + residual, alpha, beta)
+    return ACTIVATIONS[activation](out if residual is None else out + residual, alpha, beta)

@@ -17,20 +17,6 @@ void RequireBias(const char* op, const Tensor& t, int64_t channels) {
   RequireReal(op, "bias", t);
 }
 
-void RequireResidual(const char* op, const Tensor& residual, const Shape& out) {
-  PROA_REQUIRE(!residual.defined() || ShapesFit(residual.shape(), out), op,
-               ": residual must be ", ToString(out), "; it is ",
-               Describe(residual));
-  // Of a size that is open another may be repeated to it, as an embedding of
-  // positions [1, C, H, W] is: then it is an addition, and no residual.
-  for (int i = 0; residual.defined() && i < out.rank(); ++i) {
-    PROA_REQUIRE(!IsUnknown(out[i]) || IsUnknown(residual.size(i)), op,
-                 ": residual must be known to be ", ToString(out), "; it is ",
-                 Describe(residual));
-  }
-  RequireReal(op, "residual", residual);
-}
-
 }  // namespace
 
 Shape conv(const char* op, int64_t dims, const Tensor& x, const Tensor& weight,
@@ -73,12 +59,8 @@ Shape conv2d_activation(const char* op, const Tensor& x, const Tensor& weight,
                          groups, data_format, padding_algorithm);
   RequireResidual(op, residual, out);
   RequireVector(op, "scale", scale, weight.size(0));
-  PROA_REQUIRE(activation == "none" ||
-                   VisitActivation(activation, 0, 0, [](const auto&) {}),
-               op,
-               ": activation must be none, relu, relu6, leaky_relu, hardtanh, "
-               "hardsigmoid, hardswish, mish, silu, sigmoid or tanh; it is '",
-               activation, "'");
+  PROA_REQUIRE(IsActivation(activation), op, ": activation must be ",
+               kActivationNames, "; it is '", activation, "'");
   return out;
 }
 

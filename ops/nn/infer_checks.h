@@ -38,6 +38,22 @@ inline void RequireStatistics(const char* op, const char* name, const Tensor& t,
   }
 }
 
+// What is added to a result of the shape `out`.
+inline void RequireResidual(const char* op, const Tensor& residual,
+                            const Shape& out) {
+  PROA_REQUIRE(!residual.defined() || ShapesFit(residual.shape(), out), op,
+               ": residual must be ", ToString(out), "; it is ",
+               Describe(residual));
+  // Of a size that is open another may be repeated to it, as an embedding of
+  // positions [1, C, H, W] is: then it is an addition, and no residual.
+  for (int i = 0; residual.defined() && i < out.rank(); ++i) {
+    PROA_REQUIRE(!IsUnknown(out[i]) || IsUnknown(residual.size(i)), op,
+                 ": residual must be known to be ", ToString(out), "; it is ",
+                 Describe(residual));
+  }
+  RequireReal(op, "residual", residual);
+}
+
 }  // namespace proa::inline v0::ops::infer
 
 #endif  // PROA_OPS_NN_INFER_CHECKS_H_

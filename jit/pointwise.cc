@@ -213,17 +213,19 @@ bool IsPointwise(const Program& program, const Operation& o) {
     return false;
   }
   const TensorMeta& out = program.value(o.results[0][0]).meta;
+  if (out.shape.rank() == 0 || !out.shape.identified() || !out.place.is_cpu()) {
+    return false;
+  }
+  // A size that is open is that of the result, or 1, when the program runs.
   const auto fits = [&](const TensorMeta& m) {
     if (!m.place.is_cpu() || m.shape.rank() > out.shape.rank()) return false;
     const int missing = out.shape.rank() - m.shape.rank();
     for (int d = 0; d < m.shape.rank(); ++d) {
       const int64_t size = m.shape[d];
-      if (size == kUnknownDim) return false;
-      if (size != 1 && size != out.shape[d + missing]) return false;
+      if (size != 1 && Differ(size, out.shape[d + missing])) return false;
     }
     return true;
   };
-  if (out.shape.rank() == 0 || !fits(out)) return false;
   for (size_t i = 0; i < o.args.size(); ++i) {
     if (std::holds_alternative<std::vector<ValueRef>>(o.args[i])) return false;
     const auto* ref = std::get_if<ValueRef>(&o.args[i]);

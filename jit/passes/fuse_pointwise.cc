@@ -7,6 +7,7 @@
 
 #include "jit/effects.h"
 #include "jit/pass.h"
+#include "jit/passes/inferred_shapes.h"
 #include "jit/pointwise.h"
 #include "jit/region_op.h"
 
@@ -168,7 +169,33 @@ class Fuser {
   Rewriter& r_;
 };
 
-void Run(Rewriter& r) { Fuser(r).Visit(r.program().block()); }
+// Whether operations that work element by element and follow on one another
+// have open sizes of other names: those of a program from a file, which are the
+// same sizes for all that.
+bool NamesDiffer(Rewriter& r) {
+  const auto is_pointwise = [](const Operation* o) {
+    return o != nullptr && o->op->fuse == FuseClass::kPointwise &&
+           o->results.size() == 1 && o->results[0].size() == 1;
+  };
+  bool differ = false;
+  r.ForEachOperation([&](Operation& o) {
+    if (differ || !is_pointwise(&o)) return;
+    const Program& program = r.program();
+    const Shape& shape = program.value(o.results[0][0]).meta.shape;
+    if (shape.known()) return;
+    ForEachUse(o, [&](ValueId id) {
+      const Shape& own = program.value(id).meta.shape;
+      differ |= is_pointwise(r.uses().maker(id)) && !own.known() &&
+                (own != shape || !own.identified());
+    });
+  });
+  return differ;
+}
+
+void Run(Rewriter& r) {
+  if (NamesDiffer(r)) InferShapes(r.program());
+  Fuser(r).Visit(r.program().block());
+}
 
 const PassRegistration registration(
     {"fuse_pointwise",

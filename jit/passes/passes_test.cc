@@ -567,9 +567,39 @@ TEST(FusePointwise, ChainsOfLargeTensorsAreOneOperation) {
             "  } : [2000, 1000] float32, [2000, 1000] float32\n");
 }
 
+// Each open size of a program as text has a name of its own, as in one from a
+// file.
+TEST(FusePointwise, OpenSizesAreLookedAtWhenTheProgramRuns) {
+  EXPECT_EQ(After("fuse_pointwise",
+                  "  %0 = input \"x\" : [?, 64] float32\n"
+                  "  %1 = input \"y\" : [?, 64] float32\n"
+                  "  %2 = add(%0, %1) : [?, 64] float32\n"
+                  "  %3 = relu(%2) : [?, 64] float32\n",
+                  {3}),
+            "  %0 = input \"x\" : [?, 64] float32\n"
+            "  %1 = input \"y\" : [?, 64] float32\n"
+            "  (%3) = pointwise([%0, %1]) {\n"
+            "    %4 = argument : [?, 64] float32\n"
+            "    %5 = argument : [?, 64] float32\n"
+            "    %6 = add(%4, %5) : [?, 64] float32\n"
+            "    %7 = relu(%6) : [?, 64] float32\n"
+            "    return %7\n"
+            "  } : [?, 64] float32\n");
+  // %2 may be one row where %3 has many.
+  const std::string of_two_shapes =
+      "  %0 = input \"x\" : [?, 64] float32\n"
+      "  %1 = input \"y\" : [?, 64] float32\n"
+      "  %2 = relu(%0) : [?, 64] float32\n"
+      "  %3 = add(%2, %1) : [?, 64] float32\n";
+  EXPECT_EQ(After("fuse_pointwise", of_two_shapes, {2, 3}), of_two_shapes);
+}
+
 TEST(FusePointwise, LeavesWhatGainsNothingOrMustKeepItsOrder) {
   for (const char* body :
        {// Small.
+        "  %0 = input \"x\" : [500, 500] float32\n"
+        "  %1 = exp(%0) : [500, 500] float32\n"
+        "  %2 = tanh(%1) : [500, 500] float32\n",
         "  %0 = input \"x\" : [20, 10] float32\n"
         "  %1 = exp(%0) : [20, 10] float32\n"
         "  %2 = tanh(%1) : [20, 10] float32\n",

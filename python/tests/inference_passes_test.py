@@ -1,4 +1,5 @@
-"""Passes of predictors: recurrences side by side, norms behind layers that are not convolutions."""
+"""Passes of predictors: recurrences side by side, norms behind layers that are not convolutions, elementwise chains of open
+sizes."""
 
 import numpy as np
 import pytest
@@ -127,3 +128,25 @@ def test_affine_channels_behind_convolutions(bias, tmp_path):
     plan = predictor._module.plan
     assert "multiply" not in plan and 'activation="relu"' in plan, plan
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), net(proa.to_tensor(x)).numpy(), rtol=2e-5, atol=2e-5)
+
+
+class _Chain(nn.Layer):
+    def forward(self, x, y):
+        z = proa.tanh(x + y)
+        return z * z + 1.0, z
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_chains_of_open_sizes_are_one_operation(threads, tmp_path):
+    """What is tiled is decided by the sizes of a run, of which either input may be repeated."""
+    net = _Chain()
+    specs = [proa.static.InputSpec([None, 130], "float32", n) for n in "xy"]
+    predictor = predictor_of(net, specs, tmp_path, _threads(threads))
+    plan = predictor._module.plan
+    assert plan.count("pointwise(") == 1 and "return %" in plan, plan
+    for rows, others in ((0, 0), (1, 1), (3, 3), (1, 3), (3000, 3000), (3000, 1), (1, 3000), (2017, 2017)):
+        x, y = random([rows, 130], 1), random([others, 130], 2)
+        for got, want in zip(predictor.run([x, y]), net(proa.to_tensor(x), proa.to_tensor(y)), strict=True):
+            np.testing.assert_array_equal(got.numpy(), want.numpy())
+    with pytest.raises(ValueError, match="add"):
+        predictor.run([random([3, 130]), random([4, 130])])

@@ -18,7 +18,9 @@ def _gates(w, order):
     return onnx.Unsqueeze(onnx.Concat(*parts, axis=0) if len(parts) > 1 else w, axes=[0])
 
 
-def onnx_rnn(x, weight_ih, weight_hh, bias_ih, bias_hh, weight_hr, h0, c0, lengths, mode, reverse, time_major):
+def onnx_rnn(
+    x, weight_ih, weight_hh, bias_ih, bias_hh, weight_hr, h0, c0, lengths, mode, reverse, time_major, keep_reserve
+):
     if weight_hr is not None:
         refuse("an LSTM with a projection of its state", "leave proj_size out")
     operator, activations, order = _CELLS[mode]

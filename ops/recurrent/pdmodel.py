@@ -27,7 +27,9 @@ def _states(given, x, width, count):
     return op("fill_constant_batch_size_like", {"Input": x}, {**sizes, "input_dim_idx": 1, "output_dim_idx": 1})
 
 
-def pdmodel_rnn(x, weight_ih, weight_hh, bias_ih, bias_hh, weight_hr, h0, c0, lengths, mode, reverse, time_major):
+def pdmodel_rnn(
+    x, weight_ih, weight_hh, bias_ih, bias_hh, weight_hr, h0, c0, lengths, mode, reverse, time_major, keep_reserve
+):
     if weight_hr is not None:
         refuse("an LSTM with a projection")
     steps = x if time_major else _turned(x)

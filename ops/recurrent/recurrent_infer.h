@@ -42,7 +42,7 @@ Shape rnn_cell_state(const char* op, const Tensor& x, const Tensor& weight_ih,
 // or float64 for that.
 Shape rnn_reserve(const char* op, const Tensor& x, const Tensor& weight_ih,
                   const Tensor& weight_hh, std::string_view mode,
-                  bool time_major);
+                  bool time_major, bool keep_reserve = true);
 // The shape of x, after checking all arguments.
 Shape rnn_grad(const char* op, const Tensor& grad_out, const Tensor& grad_h,
                const Tensor& grad_c, const Tensor& x, const Tensor& weight_ih,

@@ -154,6 +154,110 @@ struct Kept {
   A *gates, *besides, *before, *end;
 };
 
+// Where a step of n rows stands that begins with row `first`. The gates are
+// those of the inputs, to be completed; what is not kept is null but for
+// `besides`.
+template <typename A>
+struct StepRows {
+  A *gates, *besides, *before;
+};
+
+// The product of the inputs, of some rows at a time.
+template <typename T, typename A>
+class InputProduct {
+ public:
+  InputProduct(const Network<A>& net, const Tensor& x, bool time_major)
+      : net_(net),
+        inputs_(net.template Inputs<T>(x, time_major)),
+        bias_(InputBias(net, buffer_)) {}
+
+  void Run(int64_t first, int64_t rows, A* gates) const {
+    Product<A>({.rows = rows,
+                .columns = net_.gates,
+                .depth = net_.inputs,
+                .low = net_.low},
+               rows == net_.rows.rows()
+                   ? inputs_
+                   : inputs_.Part(first * net_.inputs, rows * net_.inputs),
+               false, net_.weight_ih, true, bias_, gates);
+  }
+
+ private:
+  const Network<A>& net_;
+  const Factor<A> inputs_;
+  std::vector<A> buffer_;
+  const A* const bias_;
+};
+
+// All that is kept, in one product.
+template <typename T, typename A>
+class KeptSteps {
+ public:
+  KeptSteps(const Network<A>& net, const InputProduct<T, A>& product,
+            const Tensor& reserve)
+      : net_(net), kept_(net, reserve) {
+    product.Run(0, net.rows.rows(), kept_.gates);
+  }
+  StepRows<A> At(int64_t t) {
+    const int64_t first = net_.rows.first(t);
+    return {kept_.gates + first * net_.gates,
+            kept_.besides + first * KeptBesides(net_.cell) * net_.hidden,
+            kept_.before + first * net_.state};
+  }
+
+ private:
+  const Network<A>& net_;
+  const Kept<A> kept_;
+};
+
+// Nothing is kept: the gates of some steps, then of the next ones.
+template <typename T, typename A>
+class PassingSteps {
+ public:
+  PassingSteps(const Network<A>& net, const InputProduct<T, A>& product)
+      : net_(net), product_(product) {
+    room_ = std::min(std::max(kRowsAtOnce, net.rows.batch()), net.rows.rows());
+    gates_ = Scratch<A>(room_ * net.gates);
+    if (KeptBesides(net.cell) > 0 && net.cell != RnnCell::kLstm) {
+      besides_ =
+          Scratch<A>(net.rows.batch() * KeptBesides(net.cell) * net.hidden);
+    }
+  }
+  StepRows<A> At(int64_t t) {
+    const int64_t first = net_.rows.first(t), n = net_.rows.running(t);
+    if (first < begin_ || first + n > end_) Fill(t);
+    return {gates_.data<A>() + (first - begin_) * net_.gates,
+            besides_.defined() ? besides_.data<A>() : nullptr, nullptr};
+  }
+
+ private:
+  // Rows of a product that is worth its call; their gates stay in a cache.
+  static constexpr int64_t kRowsAtOnce = 320;
+
+  // The gates of step t and of those that follow it, as many as there is room
+  // for.
+  void Fill(int64_t t) {
+    begin_ = net_.rows.first(t);
+    end_ = begin_ + net_.rows.running(t);
+    const int64_t way = net_.reverse ? -1 : 1;
+    for (int64_t s = t + way; s >= 0 && s < net_.rows.steps(); s += way) {
+      const int64_t first = std::min(begin_, net_.rows.first(s));
+      const int64_t last =
+          std::max(end_, net_.rows.first(s) + net_.rows.running(s));
+      if (last - first > room_) break;
+      begin_ = first;
+      end_ = last;
+    }
+    product_.Run(begin_, end_ - begin_, gates_.data<A>());
+  }
+
+  const Network<A>& net_;
+  const InputProduct<T, A>& product_;
+  Tensor gates_, besides_;
+  int64_t room_ = 0;             // in rows
+  int64_t begin_ = 0, end_ = 0;  // rows whose gates are there
+};
+
 // The sum of both biases, but of GRU's last gate that of the inputs only; null
 // without any.
 template <typename A>
@@ -171,8 +275,8 @@ const A* InputBias(const Network<A>& net, std::vector<A>& buffer) {
 
 // All steps. h [N, state] and c [N, hidden], in the order of rows, become the
 // last states; `out` takes the state of each row where it is not null.
-template <typename A>
-void RunSteps(const Network<A>& net, const Kept<A>& kept, A* h, A* c, A* out) {
+template <typename A, typename Steps>
+void RunSteps(const Network<A>& net, Steps steps, A* h, A* c, A* out) {
   const int64_t size = net.hidden, state = net.state, gates = net.gates;
   const bool gru = net.cell == RnnCell::kGru;
   const ProductOfSteps<A> product(net.low, net.weight_hh, state, gates, 1,
@@ -191,12 +295,11 @@ void RunSteps(const Network<A>& net, const Kept<A>& kept, A* h, A* c, A* out) {
     const int64_t t = net.Step(s), n = net.rows.running(t);
     if (n == 0) continue;
     const int64_t first = net.rows.first(t);
-    A* const row_gates = kept.gates + first * gates;
-    A* const row_besides = kept.besides + first * KeptBesides(net.cell) * size;
-    A* const before = kept.before + first * state;
-    std::memcpy(before, h, n * state * sizeof(A));
+    const StepRows<A> at = steps.At(t);
+    A *const row_gates = at.gates, *const row_besides = at.besides;
+    if (at.before != nullptr) std::memcpy(at.before, h, n * state * sizeof(A));
     A* const from_state = gru ? sums.data<A>() : row_gates;
-    product.Run(before, n, from_state, /*accumulate=*/!gru);
+    product.Run(h, n, from_state, /*accumulate=*/!gru);
     A* const cell_out = net.projects() ? unprojected.data<A>() : h;
     parallel_for(0, n, RowGrain(4 * gates), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -204,7 +307,9 @@ void RunSteps(const Network<A>& net, const Kept<A>& kept, A* h, A* c, A* out) {
         A* to = cell_out + i * size;
         switch (net.cell) {
           case RnnCell::kLstm:
-            std::memcpy(row_besides + i * size, c + i * size, size * sizeof(A));
+            if (row_besides != nullptr)
+              std::memcpy(row_besides + i * size, c + i * size,
+                          size * sizeof(A));
             cells::LstmForward(size, g, c + i * size, to);
             break;
           case RnnCell::kGru: {
@@ -226,19 +331,16 @@ void RunSteps(const Network<A>& net, const Kept<A>& kept, A* h, A* c, A* out) {
   }
 }
 
-// Fills the reserve; see RunSteps.
+// Fills the reserve, if it is defined; see RunSteps.
 template <typename T, typename A>
 void Forward(const Network<A>& net, const Tensor& x, bool time_major,
              const Tensor& reserve, A* h, A* c, A* out) {
-  const Kept<A> kept(net, reserve);
-  std::vector<A> bias;
-  Product<A>({.rows = net.rows.rows(),
-              .columns = net.gates,
-              .depth = net.inputs,
-              .low = net.low},
-             net.template Inputs<T>(x, time_major), false, net.weight_ih, true,
-             InputBias(net, bias), kept.gates);
-  RunSteps(net, kept, h, c, out);
+  const InputProduct<T, A> product(net, x, time_major);
+  if (reserve.defined()) {
+    RunSteps(net, KeptSteps<T, A>(net, product, reserve), h, c, out);
+  } else {
+    RunSteps(net, PassingSteps<T, A>(net, product), h, c, out);
+  }
 }
 
 // Columns summed over rows, in chunks that depend on the shape only.
@@ -362,7 +464,8 @@ void Rnn(const KernelContext& ctx, const Tensor& x, const Tensor& weight_ih,
          const Tensor& weight_hh, const Tensor& bias_ih, const Tensor& bias_hh,
          const Tensor& weight_hr, const Tensor& h0, const Tensor& c0,
          const Tensor& lengths, std::string_view mode, bool reverse,
-         bool time_major, Tensor* out, Tensor* h, Tensor* c, Tensor* reserve) {
+         bool time_major, bool keep_reserve, Tensor* out, Tensor* h, Tensor* c,
+         Tensor* reserve) {
   VisitFloat(out->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
@@ -376,8 +479,8 @@ void Rnn(const KernelContext& ctx, const Tensor& x, const Tensor& weight_ih,
     // Rows beyond the lengths.
     if (rows * net.state < out->numel()) Clear(*out);
     const Tensor packed = Scratch<A>(rows * net.state);
-    Forward<T, A>(net, x, time_major, *reserve, last_h.data<A>(),
-                  last_c.data<A>(), packed.data<A>());
+    Forward<T, A>(net, x, time_major, keep_reserve ? *reserve : Tensor(),
+                  last_h.data<A>(), last_c.data<A>(), packed.data<A>());
     const Kept<A> kept(net, *reserve);
     const char* end =
         static_cast<const char*>(reserve->raw_data()) + reserve->bytes();
@@ -410,7 +513,7 @@ void RnnGrad(const KernelContext& ctx, const Tensor& grad_out,
     const bool lstm = net.cell == RnnCell::kLstm;
     const int64_t cell_state = lstm ? net.hidden : 0;
     Tensor reserve = given_reserve;
-    if (!reserve.defined()) {
+    if (!reserve.defined() || reserve.numel() == 0) {
       const int64_t width =
           gates + KeptBesides(net.cell) * net.hidden + net.state;
       reserve = Tensor::Empty({rows * width * int64_t{sizeof(A)}},

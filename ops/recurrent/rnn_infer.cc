@@ -103,7 +103,8 @@ Shape rnn_cell_state(const char* op, const Tensor& x, const Tensor& weight_ih,
 
 Shape rnn_reserve(const char* op, const Tensor& x, const Tensor& weight_ih,
                   const Tensor& weight_hh, std::string_view mode,
-                  bool time_major) {
+                  bool time_major, bool keep_reserve) {
+  if (!keep_reserve) return {Steps(x, time_major), Batch(x, time_major), 0};
   const RnnCell cell = RnnCellOf(op, mode);
   const bool wide =
       x.dtype() == DType::kFloat64 || weight_ih.dtype() == DType::kFloat64;
@@ -135,7 +136,8 @@ Shape rnn_grad(const char* op, const Tensor& grad_out, const Tensor& grad_h,
     const Shape want =
         rnn_reserve(op, x, weight_ih, weight_hh, mode, time_major);
     bool fits = reserve.dtype() == DType::kUInt8 && reserve.rank() == 3;
-    for (int d = 0; fits && d < 3; ++d)
+    const bool kept = fits && reserve.size(2) != 0;
+    for (int d = 0; fits && d < (kept ? 3 : 2); ++d)
       fits = !Differ(reserve.size(d), want[d]);
     PROA_REQUIRE(fits, op, ": reserve must be what rnn gave, ", ToString(want),
                  " uint8; it is ", Describe(reserve));

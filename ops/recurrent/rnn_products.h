@@ -53,6 +53,16 @@ class Factor {
     return f;
   }
 
+  // Some elements of it, one behind the other.
+  Factor Part(int64_t begin, int64_t elements) const {
+    if (data_ == nullptr) {
+      return Low(low_->AsStrided({elements}, {1}, begin));
+    }
+    Factor f(data_ + begin, elements);
+    f.owner_ = owner_;
+    return f;
+  }
+
   const A* data() const { return data_; }
   bool is_weight() const { return is_weight_; }
   // The weight that data() is of, to be kept packed; or null.

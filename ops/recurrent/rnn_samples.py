@@ -75,7 +75,7 @@ def _gradients(grads, tensors, *how):
 
 def reference_rnn(
     x, weight_ih, weight_hh, bias_ih=None, bias_hh=None, weight_hr=None, h0=None, c0=None, lengths=None,
-    mode="LSTM", reverse=False, time_major=False,
+    mode="LSTM", reverse=False, time_major=False, keep_reserve=True,
 ):  # fmt: skip
     tensors = dict(zip(_NAMES, (x, weight_ih, weight_hh, bias_ih, bias_hh, weight_hr, h0, c0)))
     return (*(np.real(r) for r in _run(tensors, lengths, mode, reverse, time_major)), None)

@@ -24,6 +24,25 @@ class _Recurrent(nn.Layer):
 
 
 @pytest.mark.parametrize("cell", [nn.LSTM, nn.GRU, nn.SimpleRNN])
+def test_recurrences_keep_nothing(cell, tmp_path):
+    """Of batches whose steps are computed a few at a time, too."""
+    net = _Recurrent(cell)
+    specs = [proa.static.InputSpec([None, None, 4], "float32", "x")]
+    predictor = predictor_of(net, specs, tmp_path, _threads(1))
+    plan = predictor._module.plan
+    assert plan.count("keep_reserve=false") == plan.count("rnn(") == 4 and "[?, ?, 0] uint8" in plan, plan
+    for shape in ([50, 20, 4], [400, 3, 4], [319, 2, 4], [1, 700, 4]):
+        x = random(shape)
+        for got, want in zip(predictor.run([x]), net(proa.to_tensor(x)), strict=True):
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5, atol=1e-6)
+    # Gradients of a program that asks for none are not kept; eager ones are.
+    x = proa.to_tensor(random([3, 5, 4]))
+    x.stop_gradient = False
+    net(x)[0].sum().backward()
+    assert x.grad is not None
+
+
+@pytest.mark.parametrize("cell", [nn.LSTM, nn.GRU, nn.SimpleRNN])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_directions_run_side_by_side(cell, threads, tmp_path):
     net = _Recurrent(cell)

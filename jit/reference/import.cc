@@ -1,14 +1,21 @@
 #include "jit/reference/import.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <variant>
 
+#include "absl/status/status.h"
 #include "jit/recorder.h"
 #include "jit/reference/importer.h"
 #include "jit/reference/rule_run.h"
+#include "tensor/dtype.h"
 #include "tensor/error.h"
+#include "tensor/shape.h"
+#include "tensor/storage.h"
 
 namespace proa::inline v0::jit::reference {
 namespace {
@@ -45,6 +52,26 @@ bool StartTraining(ProgramDesc& desc) {
     }
   }
   return any;
+}
+
+// Zeros that take memory when they are written: a file has the sizes of its
+// variables alone, and may lie.
+Tensor ZeroPages(const std::string& name, const Shape& shape, DType dtype) {
+  int64_t bytes = ItemSize(dtype);
+  bool fits = true;
+  for (int64_t d : shape) fits &= !__builtin_mul_overflow(bytes, d, &bytes);
+  const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
+  void* const data = fits ? mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                          : MAP_FAILED;
+  if (data == MAP_FAILED) {
+    Fail(absl::StatusCode::kResourceExhausted, "variable ",
+         importing::Quoted(name), " is kept, of ", ToString(shape),
+         ": there is no memory for it");
+  }
+  return Tensor::FromStorage(
+      Storage::Wrap(data, bytes, Place{}, [data, size] { munmap(data, size); }),
+      dtype, shape, ContiguousStrides(shape));
 }
 
 }  // namespace
@@ -92,21 +119,17 @@ WholeProgram ImportWhole(const ProgramDesc& desc, const Autograd& autograd,
                        " has elements of an unknown type");
           PROA_REQUIRE(v.dims.size() <= kMaxRank, "variable ",
                        importing::Quoted(name), " has too many dims");
-          RuleList dims;
-          for (int64_t d : v.dims) {
-            PROA_REQUIRE(d >= 0, "variable ", importing::Quoted(name),
-                         " is kept but has an open size");
-            dims.emplace_back(d);
-          }
+          PROA_REQUIRE(
+              std::ranges::all_of(v.dims, [](int64_t d) { return d >= 0; }),
+              "variable ", importing::Quoted(name),
+              " is kept but has an open size");
           const auto known = tensors.find(name);
           if (known != tensors.end() && known->second.dtype() == *v.dtype &&
               std::ranges::equal(known->second.shape().dims(), v.dims)) {
             return known->second;
           }
-          const StaticModeScope now(nullptr);
-          return *CallOp(*FindOp("full"),
-                         {{"", dims}, {"", int64_t{0}}, {"dtype", *v.dtype}})
-                      .As<Tensor>();
+          return ZeroPages(name, Shape(std::span<const int64_t>(v.dims)),
+                           *v.dtype);
         }
         return Tensor();
       };

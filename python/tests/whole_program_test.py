@@ -204,3 +204,25 @@ if __name__ == "__main__":
                 continue
             arrays = {f"in/{key}": value for key, value in feed.items()}
             np.savez(folder / f"{name}.npz", **arrays, loss=np.array(loss), losses=_losses(main, feed, loss))
+
+
+def _resident():
+    return int(open("/proc/self/statm", encoding="utf-8").read().split()[1]) * 4096
+
+
+def test_parameters_take_no_memory_before_they_have_values(tmp_path):
+    """A file has their sizes alone, and may lie."""
+    with static.scope_guard(static.Scope()):
+        main, startup = static.Program(), static.Program()
+        with static.program_guard(main, startup):
+            y = static.nn.fc(static.data("x", [None, 128]), 128, bias_attr=False)
+        static.Executor().run(startup)
+        static.save(main, str(tmp_path / "net"), format="paddle")
+    data = (tmp_path / "net.pdmodel").read_bytes()
+    small, large = b"\x10\x80\x01", b"\x10\xff\x7f"  # a dim: 128, 16383; the weight has two of them
+    assert data.count(small) >= 3 and y is not None
+    with static.scope_guard(static.Scope()):
+        before = _resident()
+        program = static.deserialize_program(data.replace(small, large))
+        assert [p.shape for p in program.all_parameters()] == [[16383, 16383]]
+        assert _resident() - before < 64 << 20

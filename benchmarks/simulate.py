@@ -26,8 +26,10 @@ import disturbance
 import proa
 from proa import distributed as dist
 from proa import nn, profiler
-from proa.distributed import fleet, simulate
+from proa.distributed import collective, fleet, simulate
 from proa.distributed.fleet.meta_parallel import LayerDesc, PipelineLayer
+from proa.distributed.fleet.meta_parallel.pp_utils.p2p_communication import Line
+from proa.distributed.fleet.meta_parallel.pp_utils.schedule import Step
 
 _CORES = len(os.sched_getaffinity(0))
 _SLICE = 4e-3  # seconds that Linux leaves a process a core for: a tick of its clock
@@ -129,11 +131,11 @@ def _training(net, loss, x, y, passes=1):
 
 def _calibrate(kind, sizes):
     dist.init_parallel_env()
-    packing, samples = _packing(), {}
+    beside, samples = _packing() + _messages(), {}
     for way, passes in (("dp", 1), ("pp", _MICRO)):
         step = _step_of_one(kind, **sizes, passes=passes)
         dist.barrier()
-        samples[way] = packing + simulate.measure_step(step, rounds=8)
+        samples[way] = beside + simulate.measure_step(step, rounds=8)
     links = simulate.measure_links(kinds=("all_reduce", "send"), sizes=(1 << 16, 1 << 20, 1 << 22, 1 << 24))
     return {"samples": samples, "links": links}
 
@@ -148,6 +150,22 @@ def _packing():
             proa.concat(tensors)
             times.append(time.perf_counter() - began)
         found.append(simulate.OpSample("concat", 0.0, 8.0 * count, statistics.median(times)))
+    return found
+
+
+def _messages():
+    """What messages between stages take of the ranks that send and receive them."""
+    line, step = Line(collective.get_group(0)), Step("forward", 0, 0)
+    found, calls = [], {"send": lambda x: line.send(x, 1, step), "recv": lambda x: line.receive(1, step)}
+    for count in (1 << 12, 1 << 16, 1 << 18):
+        x, times = proa.rand([count]), {name: [] for name in calls}
+        for _ in range(100):
+            for name in sorted(calls, reverse=dist.get_rank() == 0):
+                began = time.thread_time()
+                calls[name](x)
+                times[name].append(time.thread_time() - began)
+        line.finish()
+        found += [simulate.OpSample(name, 0.0, 4.0 * count, statistics.median(times[name])) for name in calls]
     return found
 
 

@@ -141,6 +141,14 @@ def test_a_rank_that_waited_waits_for_a_core():
     assert (first.start, first.end) == pytest.approx((0.0, 1.0))
 
 
+def test_messages_take_time_of_their_ranks():
+    costs = simulate.CostModel(1.0, 4.0, {"": (0.0, 1.0), "add_": (0.0, 0.0), "send": (0.25, 0.0), "recv": (0.0, 0.5)})
+    result = predict(even(calls=2, backward=1.0), topology(2), Strategy(pp=2, micro_batches=3), costs)
+    assert [rank.busy for rank in result.ranks] == pytest.approx([3 * (2.0 + 0.25 + 0.5)] * 2)  # 4 bytes each way
+    free = predict(even(calls=2, backward=1.0), topology(2), Strategy(pp=2, micro_batches=3), COSTS)
+    assert [rank.busy for rank in free.ranks] == pytest.approx([6.0] * 2)
+
+
 def test_micro_batches_add_their_gradients():
     """All but the first; an addition reads two numbers and writes one."""
     costs = simulate.CostModel(1e30, 1.0, {"": (0.0, 0.0), "add_": (0.0, 1.0)})

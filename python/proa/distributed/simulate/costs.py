@@ -28,7 +28,8 @@ class CostModel:
     """What a call of an op costs.
 
     The ideal time of a call is flops / arithmetic + bytes / traffic; its time is `base + factor * ideal` with the numbers of
-    its op in `laws`, or those of "" for ops that were not measured.
+    its op in `laws`, or those of "" for ops that were not measured. Laws of "send" and "recv" are what a message of a pipeline
+    takes of the ranks themselves; without, it takes nothing but the link.
 
     Args:
         arithmetic (float): floating point operations a second that a rank can do (`proa.profiler.measure_roof()`).

@@ -128,9 +128,16 @@ class Plan:
         if other == rank or not size:
             self.engine.need(gate, task)
             return
+        task = self._message(rank, "send", size) or task
         seconds, cores = self._cost("send", "pp", (rank, other), size)
         sent = self._exchange(rank, "send", "send", seconds, cores, [task])
         self.engine.need(gate, sent)
+
+    def _message(self, rank, name, size):
+        """What a message takes of the rank itself, if that was measured: Python, and copies of bytes."""
+        if name not in self.costs.laws:
+            return None
+        return self._compute(rank, name, self.costs.seconds(name, 0.0, size))
 
     # A step -----------------------------------------------------------------------
 
@@ -154,6 +161,7 @@ class Plan:
         part = self.parts[number]
         if number:
             self._wait.setdefault(rank, []).append(self.engine.gate(("forward", self._copy(rank), micro, number)))
+            self._message(rank, "recv", part.takes)
         self._gather(rank, part)
         task = self._latest[rank] = self._pieces(rank, f"forward {micro}.{number}", part.forward)
         if number + 1 < len(self.parts):
@@ -163,6 +171,7 @@ class Plan:
         part, strategy = self.parts[number], self.strategy
         if number + 1 < len(self.parts):
             self._wait.setdefault(rank, []).append(self.engine.gate(("backward", self._copy(rank), micro, number)))
+            self._message(rank, "recv", part.gives)
         self._gather(rank, part)
         if strategy.recompute:
             self._pieces(rank, f"forward again {micro}.{number}", part.forward)

@@ -115,21 +115,28 @@ struct Network {
     return low && t.dtype() == DType::kBFloat16 ? Factor<A>::Low(Contiguous(t))
                                                 : Factor<A>::Weight(t);
   }
-  // The inputs as packed rows.
+  // Whether the inputs lie as packed rows do.
+  bool IsPacked(bool time_major) const { return time_major && rows.is_dense(); }
+  // Some of the inputs, as packed rows.
   template <typename T>
-  Factor<A> Inputs(const Tensor& x, bool time_major) const {
-    if (time_major && rows.is_dense()) return FactorOf(x);  // as it lies
-    const int64_t n = rows.rows() * inputs;
+  Factor<A> Inputs(const Tensor& x, int64_t first, int64_t count) const {
+    const std::vector<int64_t> from(places.begin() + first,
+                                    places.begin() + first + count);
     if constexpr (std::is_same_v<T, bfloat16>) {
       if (low) {
-        const Tensor packed = Scratch<T>(n);
-        GatherRows(x.data<T>(), places, inputs, packed.template data<T>());
+        const Tensor packed = Scratch<T>(count * inputs);
+        GatherRows(x.data<T>(), from, inputs, packed.template data<T>());
         return Factor<A>::Low(packed);
       }
     }
-    const Tensor packed = Scratch<A>(n);
-    GatherRows(x.data<T>(), places, inputs, packed.template data<A>());
+    const Tensor packed = Scratch<A>(count * inputs);
+    GatherRows(x.data<T>(), from, inputs, packed.template data<A>());
     return Factor<A>(packed);
+  }
+  // All of them: as they lie, if they are packed.
+  template <typename T>
+  Factor<A> Inputs(const Tensor& x, bool time_major) const {
+    return IsPacked(time_major) ? FactorOf(x) : Inputs<T>(x, 0, rows.rows());
   }
 
   bool low;  // products are of operands rounded to bfloat16
@@ -167,24 +174,25 @@ template <typename T, typename A>
 class InputProduct {
  public:
   InputProduct(const Network<A>& net, const Tensor& x, bool time_major)
-      : net_(net),
-        inputs_(net.template Inputs<T>(x, time_major)),
-        bias_(InputBias(net, buffer_)) {}
+      : net_(net), x_(x), bias_(InputBias(net, buffer_)) {
+    if (net.IsPacked(time_major)) all_.emplace(net.FactorOf(x));
+  }
 
   void Run(int64_t first, int64_t rows, A* gates) const {
     Product<A>({.rows = rows,
                 .columns = net_.gates,
                 .depth = net_.inputs,
                 .low = net_.low},
-               rows == net_.rows.rows()
-                   ? inputs_
-                   : inputs_.Part(first * net_.inputs, rows * net_.inputs),
+               all_.has_value()
+                   ? all_->Part(first * net_.inputs, rows * net_.inputs)
+                   : net_.template Inputs<T>(x_, first, rows),
                false, net_.weight_ih, true, bias_, gates);
   }
 
  private:
   const Network<A>& net_;
-  const Factor<A> inputs_;
+  const Tensor& x_;
+  std::optional<Factor<A>> all_;  // packed rows that lie there already
   std::vector<A> buffer_;
   const A* const bias_;
 };

@@ -317,6 +317,13 @@ void BindLoadedModules(py::module_& m) {
           "output_names",
           [](const LoadedModule& l) { return l.module().output_names; })
       .def_property_readonly(
+          "output_numbers",
+          [](const LoadedModule& l) {
+            const std::vector<ValueId>& ids = l.module().outputs;
+            return std::vector<int64_t>(ids.begin(), ids.end());
+          },
+          "Which values of the program the results are.")
+      .def_property_readonly(
           "captured",
           [](const LoadedModule& l) { return Captured(*l.module().program); })
       .def(

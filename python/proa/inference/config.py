@@ -214,7 +214,7 @@ class Config:
         self._dumped = list(passes)
 
     def set_optim_cache_dir(self, path):
-        """Where `switch_ir_debug` writes."""
+        """Where `switch_ir_debug` writes, and `enable_onnxruntime` keeps what it exported, for the next process."""
         self._cache_dir = os.fspath(path)
 
     def enable_memory_optim(self, x=True):
@@ -329,7 +329,8 @@ class Config:
                 self._passes.append_pass(name)
 
     def enable_onnxruntime(self):
-        """Lets ONNX Runtime run the model: a file of ONNX, or a program, exported when the predictor is made.
+        """Lets ONNX Runtime run the model: a file of ONNX, or a program, exported when the predictor is made. Of a program with
+        operations that ONNX cannot say it runs the parts between them, and a warning names them.
 
         Raises:
             ImportError: the package onnxruntime is not installed.

@@ -1,11 +1,14 @@
 """Models for predictors that have to do with ONNX: files of ONNX read as programs, and programs run by ONNX Runtime."""
 
+import hashlib
 import os
 import tempfile
+import warnings
 
 from proa import _C
+from proa.inference import subgraphs
 
-__all__ = ["OnnxRuntimeModule", "imported_module", "is_onnx_file", "onnxruntime_module", "package"]
+__all__ = ["OnnxRuntimeEngine", "OnnxRuntimeModule", "imported_module", "is_onnx_file", "onnxruntime_module", "package"]
 
 
 def package():
@@ -46,27 +49,106 @@ def imported_module(path):
     return trace.program.module(trace.input_names, trace.outputs[: trace.num_results])
 
 
-def onnxruntime_module(path, load, threads=0, optimized=True):
-    """What a config names, run by ONNX Runtime.
+def onnxruntime_module(path, load, settings):
+    """What a config names, run by ONNX Runtime; of a program with operations that ONNX cannot say, those parts that it can.
 
     Args:
         path (str): a file of ONNX runs as it is.
         load: gives the module otherwise, which is exported.
-        threads (int): for one operator; 0 for the engine's choice.
-        optimized (bool): whether the engine changes the graph first.
+        settings (subgraphs.Settings): how.
     """
     package()
     if is_onnx_file(path):
-        return OnnxRuntimeModule(path, threads, optimized=optimized)
-    with tempfile.TemporaryDirectory() as folder:
-        exported = os.path.join(folder, "model.onnx")
-        names = _exported(load(), exported)
-        return OnnxRuntimeModule(exported, threads, names, optimized)
+        return OnnxRuntimeModule(path, settings.threads, optimized=settings.optimized)
+    module, engine = load(), OnnxRuntimeEngine()
+    try:
+        return engine.compile(module, settings)
+    except NotImplementedError as error:
+        warnings.warn(f"create_predictor: ONNX Runtime runs parts of the model: {error}", UserWarning, stacklevel=5)
+    trace = _recorded(module)
+    results = trace.outputs[: trace.num_results]
+    return subgraphs.split(trace.program, trace.input_names, results, module.output_names, engine, settings)
 
 
-def _exported(module, path):
-    """Writes a module as ONNX; its names of results."""
-    import proa
+class OnnxRuntimeEngine:
+    """ONNX Runtime as an engine for parts of programs (subgraphs.py)."""
+
+    name = "ONNX Runtime"
+    least_operations = 3
+
+    def claims(self, program, outputs):
+        """The operations for which there is a rule of ONNX that takes them."""
+        from proa.onnx.graph import Graph
+        from proa.onnx.opset import NeedsOpset
+
+        version = _OPSET
+        while True:
+            probe = _probe()(program, outputs, Graph(version))
+            try:
+                probe.run([f"result_{i}" for i in range(len(outputs))])
+            except NeedsOpset as needed:
+                if needed.version <= version:
+                    raise
+                version = needed.version
+                continue
+            return [i not in probe.refused for i in range(len(probe.block["operations"]))]
+
+    def compile(self, module, settings):
+        """A session for a module.
+
+        Raises:
+            NotImplementedError: ONNX cannot say some operations; the message has them.
+            ValueError: ONNX Runtime refuses the model.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            path = _kept_path(module, settings.folder) or os.path.join(folder, "model.onnx")
+            if not os.path.exists(path):
+                _export(module, path)
+            return OnnxRuntimeModule(path, settings.threads, list(module.output_names), settings.optimized)
+
+
+_OPSET = 17  # the first version that is tried
+
+
+def _probe():
+    from proa.onnx.convert import Converter
+
+    class Probe(Converter):
+        """Notes which operations of a program the format refuses."""
+
+        passes = ()
+
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            self.refused = set()
+
+        def convert(self, block):
+            if block is not self.block:
+                return super().convert(block)
+            for i, operation in enumerate(block["operations"]):
+                before = len(self.problems) + len(self.left_out)
+                super().convert({"operations": [operation]})
+                if len(self.problems) + len(self.left_out) > before:
+                    self.refused.add(i)
+
+    return Probe
+
+
+def _kept_path(module, folder):
+    """Where the file of a module is kept, by all that it is made of; None without a folder."""
+    if not folder:
+        return None
+    from proa.version import full_version
+
+    key = hashlib.sha256(f"{full_version} {package().__version__}\n{module.program}".encode())
+    key.update(repr((module.input_names, module.output_numbers)).encode())
+    for _, tensor in module.program.captured:
+        key.update(tensor.detach().numpy().tobytes())
+    os.makedirs(folder, exist_ok=True)
+    return os.path.join(folder, f"onnxruntime_{key.hexdigest()[:32]}.onnx")
+
+
+def _layer(module):
     from proa.jit.saving import TranslatedLayer
     from proa.static import InputSpec
 
@@ -74,8 +156,22 @@ def _exported(module, path):
     specs = [
         InputSpec([None if d < 0 else d for d in inputs[n]["shape"]], inputs[n]["dtype"], n) for n in module.input_names
     ]
-    proa.onnx.export(TranslatedLayer({"forward": module}, {}), path, specs)
-    return list(module.output_names)
+    return TranslatedLayer({"forward": module}, {}), specs
+
+
+def _recorded(module):
+    import proa
+    from proa.jit.saving import recorded
+
+    with _C.eager_mode(), proa.no_grad():
+        return recorded("create_predictor", *_layer(module))
+
+
+def _export(module, path):
+    import proa
+
+    layer, specs = _layer(module)
+    proa.onnx.export(layer, path, specs)
 
 
 class OnnxRuntimeModule:

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from proa import _C
-from proa.inference import onnxruntime_engine
+from proa.inference import onnxruntime_engine, subgraphs
 from proa.inference.config import Config
 from proa.inference.kinds import DataType
 from proa.inference.loading import load_module
@@ -124,13 +124,16 @@ class Tensor:
 def _compiled(config):
     """The module as it runs."""
     if config._state["onnxruntime"]:
-        path = config._prog or config._dir
-        return onnxruntime_engine.onnxruntime_module(
-            path,
-            lambda: load_module(config),
+        settings = subgraphs.Settings(
             config._state.get("threads") or 0,
             config._state["ir_optim"] or config._state["ort_optimization"],
+            config._cache_dir or None,
+            lambda module: module.compiled(config._running_passes()),
         )
+        with _C.eager_mode():
+            return onnxruntime_engine.onnxruntime_module(
+                config._prog or config._dir, lambda: load_module(config), settings
+            )
     low = None
     if config._state["bfloat16"]:
         ops = config._ops
@@ -233,7 +236,7 @@ class Predictor:
     def _registered(self, what, hooks, hook):
         if not callable(hook):
             raise _C.located(TypeError(f"{what}: hook must be callable, not {type(hook).__name__}"))
-        if isinstance(self._module, onnxruntime_engine.OnnxRuntimeModule):
+        if isinstance(self._module, (onnxruntime_engine.OnnxRuntimeModule, subgraphs.SplitModule)):
             raise _C.located(
                 NotImplementedError(f"{what}: ONNX Runtime does not show what its operators read and make; "
                                     "leave Config.enable_onnxruntime out to see it")

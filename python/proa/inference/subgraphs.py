@@ -12,6 +12,7 @@ and `split` finds as few, and as large, parts as the dependencies allow. A part 
 """
 
 import dataclasses
+import functools
 import warnings
 from collections.abc import Callable
 
@@ -75,7 +76,7 @@ class _Operations:
         assert len(operations) == len(self.block)
         return operations
 
-    @property
+    @functools.cached_property
     def are_ordered(self):
         """Whether some draw, or change what others may read."""
         kinds = {d["name"]: set(d["traits"]) for d in _C.op_registry()}

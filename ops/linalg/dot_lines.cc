@@ -1,6 +1,7 @@
 // Compiled once for each instruction set (bazel/isa.bzl).
 #include "ops/linalg/dot_lines.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "ops/primitives/cpu/vectors.h"
@@ -51,7 +52,44 @@ void Dots(const float* lines, int64_t line_step, const float* v, int64_t k,
   }
 }
 
+// kRows of them.
+template <int kRows>
+void AddSome(const float* rows, int64_t row_step, const float* v,
+             int64_t v_step, int64_t count, float* out) {
+  Vector factors[kRows];
+  for (int i = 0; i < kRows; ++i) {
+    float lanes[kLanes];
+    std::fill_n(lanes, kLanes, v[i * v_step]);
+    factors[i] = Floats::Load(lanes);
+  }
+  int64_t j = 0;
+  for (; j + kLanes <= count; j += kLanes) {
+    Vector sum = Floats::Load(out + j);
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i)
+      sum = Floats::MultiplyAdd(Floats::Load(rows + i * row_step + j),
+                                factors[i], sum);
+    Floats::Store(out + j, sum);
+  }
+  for (; j < count; ++j) {
+    for (int i = 0; i < kRows; ++i)
+      out[j] += rows[i * row_step + j] * v[i * v_step];
+  }
+}
+
 }  // namespace
+
+void AddRows(const float* rows, int64_t row_step, const float* v,
+             int64_t v_step, int64_t k, int64_t count, float* out) {
+  constexpr int kSome = 8;
+  int64_t q = 0;
+  for (; q + kSome <= k; q += kSome)
+    AddSome<kSome>(rows + q * row_step, row_step, v + q * v_step, v_step, count,
+                   out);
+  for (; q < k; ++q)
+    AddSome<1>(rows + q * row_step, row_step, v + q * v_step, v_step, count,
+               out);
+}
 
 void DotLines(const float* lines, int64_t line_step, const float* v, int64_t k,
               int64_t count, float* out, int64_t out_step) {

@@ -1,6 +1,6 @@
-// Inner products of many lines with one vector, on one thread; compiled for
-// each instruction set. What a library's product of matrices does with a matrix
-// of one column is several times slower.
+// Inner products of many lines with one vector, and sums of many rows by one
+// vector, on one thread; compiled for each instruction set. What a library's
+// product of matrices does with a matrix of one column or row is slower.
 #ifndef PROA_OPS_LINALG_DOT_LINES_H_
 #define PROA_OPS_LINALG_DOT_LINES_H_
 
@@ -14,13 +14,24 @@ using DotLinesFunction = void (*)(const float* lines, int64_t line_step,
                                   const float* v, int64_t k, int64_t count,
                                   float* out, int64_t out_step);
 
+// out[j] += sum over q < k of v[q * v_step] * rows[q * row_step + j], for j <
+// count. Some rows are read side by side, from their beginning to their end,
+// which is what memory is fastest at. Sums go in the order of rows; elements of
+// the first 16 columns, of the next ones, ... do not depend on `count`.
+using AddRowsFunction = void (*)(const float* rows, int64_t row_step,
+                                 const float* v, int64_t v_step, int64_t k,
+                                 int64_t count, float* out);
+
 // For the instruction set of this machine.
 DotLinesFunction FindDotLines();
+AddRowsFunction FindAddRows();
 
 #define PROA_DECLARE_DOT_LINES(isa)                                      \
   namespace isa {                                                        \
   void DotLines(const float* lines, int64_t line_step, const float* v,   \
                 int64_t k, int64_t count, float* out, int64_t out_step); \
+  void AddRows(const float* rows, int64_t row_step, const float* v,      \
+               int64_t v_step, int64_t k, int64_t count, float* out);    \
   }
 PROA_DECLARE_DOT_LINES(sse2)
 PROA_DECLARE_DOT_LINES(avx2)

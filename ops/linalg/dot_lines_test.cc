@@ -50,5 +50,37 @@ TEST(DotLinesTest, SumsOfAnyLengths) {
   }
 }
 
+void ExpectRows(AddRowsFunction add, int64_t k, int64_t count) {
+  const int64_t row_step = count + 3, v_step = 2;
+  const std::vector<float> rows = Numbers(k * row_step, 1);
+  const std::vector<float> v = Numbers(k * v_step, 2);
+  const std::vector<float> before = Numbers(count + 1, 3);
+  std::vector<float> out = before, parts = before;
+  add(rows.data(), row_step, v.data(), v_step, k, count, out.data());
+  EXPECT_EQ(out[count], before[count]);
+  for (int64_t j = 0; j < count; ++j) {
+    double sum = before[j];
+    for (int64_t q = 0; q < k; ++q)
+      sum += static_cast<double>(rows[q * row_step + j]) * v[q * v_step];
+    EXPECT_NEAR(out[j], sum, 3e-6 * std::sqrt(k) + 1e-6) << k << " " << count;
+  }
+  // The same bits in pieces.
+  const int64_t cut = count / 32 * 16;
+  add(rows.data(), row_step, v.data(), v_step, k, cut, parts.data());
+  add(rows.data() + cut, row_step, v.data(), v_step, k, count - cut,
+      parts.data() + cut);
+  EXPECT_EQ(out, parts) << k << " " << count;
+}
+
+TEST(DotLinesTest, SumsOfRowsOfAnyLengths) {
+  for (int64_t k : {0, 1, 7, 8, 9, 16, 100, 1000}) {
+    for (int64_t count : {0, 1, 15, 16, 17, 64, 65, 321}) {
+      ExpectRows(&sse2::AddRows, k, count);
+      if (MachineIsa() >= Isa::kAvx2) ExpectRows(&avx2::AddRows, k, count);
+      if (MachineIsa() >= Isa::kAvx512) ExpectRows(&avx512::AddRows, k, count);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace proa::inline v0::ops

@@ -257,6 +257,37 @@ void RunDotLines(const GemmProblem& p) {
   }
 }
 
+// One row times a matrix whose rows lie as they are: a layer of a decoder,
+// which reads its weight from memory for each word.
+bool SuitsAddRows(const GemmProblem& p) {
+  constexpr int64_t kLeastColumns = 64, kLeastWork = 1 << 16;
+  return p.m == 1 && p.batch.empty() && p.b.column_stride == 1 &&
+         p.n >= kLeastColumns && p.n >= kLeastWork / p.k;
+}
+
+// In pieces of columns, whose ends no bit depends on.
+void RunAddRows(const GemmProblem& p) {
+  constexpr int64_t kColumns = 64;
+  const auto* const v = static_cast<const float*>(p.a.data);
+  const auto* const rows = static_cast<const float*>(p.b.data);
+  const auto* const bias = static_cast<const float*>(p.bias);
+  auto* const c = static_cast<float*>(p.c);
+  const AddRowsFunction add = FindAddRows();
+  const int64_t grain = std::max<int64_t>(1, kWorkPerThread / (kColumns * p.k));
+  parallel_for(0, (p.n + kColumns - 1) / kColumns, grain,
+               [&](int64_t begin, int64_t end) {
+                 const int64_t from = begin * kColumns;
+                 const int64_t count = std::min(p.n, end * kColumns) - from;
+                 if (bias != nullptr) {
+                   std::copy_n(bias + from, count, c + from);
+                 } else {
+                   std::fill_n(c + from, count, 0.f);
+                 }
+                 add(rows + from, p.b.row_stride, v, p.a.column_stride, p.k,
+                     count, c + from);
+               });
+}
+
 // One column of C as one row, if B's columns then lie side by side: such
 // products are faster.
 void TurnColumnToRow(GemmProblem& p) {
@@ -321,6 +352,7 @@ void Gemm(GemmProblem& p) {
       if (IsTiny(p)) break;
       TurnColumnToRow(p);
       if (SuitsDotLines(p)) return RunDotLines(p);
+      if (SuitsAddRows(p)) return RunAddRows(p);
       GemmOneDnn(p);
       return;
     case DType::kBFloat16:

@@ -14,6 +14,10 @@ DotLinesFunction FindDotLines() {
   return ForMachine(sse2::DotLines, avx2::DotLines, avx512::DotLines);
 }
 
+AddRowsFunction FindAddRows() {
+  return ForMachine(sse2::AddRows, avx2::AddRows, avx512::AddRows);
+}
+
 DoubleProductFunction FindDoubleProduct() {
   return ForMachine(sse2::MultiplyDoubles, avx2::MultiplyDoubles,
                     avx512::MultiplyDoubles);

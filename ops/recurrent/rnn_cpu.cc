@@ -239,8 +239,9 @@ class PassingSteps {
   }
 
  private:
-  // Rows of a product that is worth its call; their gates stay in a cache.
-  static constexpr int64_t kRowsAtOnce = 320;
+  // So many that the weight is packed once for all; their gates stay in a
+  // cache.
+  static constexpr int64_t kRowsAtOnce = kFewRows;
 
   // The gates of step t and of those that follow it, as many as there is room
   // for.

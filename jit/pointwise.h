@@ -36,8 +36,8 @@ const OpDefinition& PointwiseOp();
 bool IsPointwise(const Program& program, const Operation& o);
 
 // Below so many elements what an op writes is still in a cache when the next
-// one reads it, and a call of each is as good (measured: docs/programs.md). Open
-// sizes are looked at when the program runs.
+// one reads it, and a call of each is as good (measured: docs/programs.md).
+// Open sizes are looked at when the program runs.
 inline constexpr int64_t kLeastTiledElements = 1 << 18;
 
 // How tensors that are broadcast to `shape` are cut along its first `prefix`

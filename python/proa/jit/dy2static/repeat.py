@@ -286,7 +286,7 @@ class _Loop:
                 what = f"{name} is {described(old)} before it and {described(new)} after a turn"
                 if key[0] == "contents" or not (is_plain(old) and is_plain(new)):
                     raise self._unsteady(what)
-                raise _Unstable(self, what, key, rewrite(new))
+                raise self._unsteady(what, key, rewrite(new))
         return out
 
     def _lifted(self, key, value):
@@ -368,8 +368,8 @@ class _Loop:
         again = self.state.may_be_unbound(key) and key[-1] in self._reads
         return again or wishes.is_wished(self.state.wish(key))
 
-    def _unsteady(self, what):
-        return _Unstable(self, what)
+    def _unsteady(self, what, *rewriting):
+        return _Unstable(self, what, *rewriting)
 
     def error(self, what):
         """What says that a variable does not keep what it is."""

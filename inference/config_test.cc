@@ -291,8 +291,11 @@ const std::vector<Effect> kEffects = {
        const auto count = [](const Config& c) {
          int calls = 0;
          const auto p = CreatePredictor(c);
-         p->RegisterOutputHook([&](const std::string&, const std::string&,
-                                   const Tensor&) { ++calls; });
+         // A chain of operations element by element is seen beside them.
+         p->RegisterOutputHook(
+             [&](const std::string& op, const std::string&, const Tensor&) {
+               calls += op != "pointwise";
+             });
          p->GetInputHandle("x")->Reshape({1, 2});
          p->GetInputHandle("x")->mutable_data<float>();
          p->Run();

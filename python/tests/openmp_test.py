@@ -26,7 +26,7 @@ def test_idle_threads_sleep_soon():
     shown = _settings()
     if "GOMP_SPINCOUNT" not in shown:
         pytest.skip("not GCC's OpenMP runtime")
-    assert "GOMP_SPINCOUNT = '3000'" in shown
+    assert "GOMP_SPINCOUNT = '2000'" in shown
 
 
 def test_settings_of_the_user_win():

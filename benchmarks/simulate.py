@@ -4,8 +4,8 @@
 
 Costs of calls are measured in steps of the network in one process, two of them at a time, since these share caches and memory:
 steps of one batch, and of as many micro-batches as a pipeline has. What ranks cost beside that is fitted to a smaller and a
-larger network: the link to collectives of two ranks, and to data parallel steps of two and four; what ranks that share a core
-take of each other to such pipelines. No step that is predicted was measured before. All is measured by turns, and medians count.
+larger network: the link to collectives of two ranks, and with what ranks that share a core take of each other to steps of two
+and four. No step that is predicted was measured before. All is measured by turns, and medians count.
 What other processes of the machine took meanwhile is printed (disturbance.py); a disturbed job is measured again.
 """
 
@@ -285,21 +285,16 @@ class _Turns:
 
 
 def _fitted(kind, roof, options):
-    """By ways the link and the sharing of cores of this machine, by networks of other sizes."""
-    cases, links = {"dp": [], "pp": []}, []
+    """The link and the sharing of cores of this machine, by networks of other sizes."""
+    cases, links = [], []
     for sizes in _SIZES[kind][1]:
         work = _work(kind, sizes)
-        turns = _Turns(kind, sizes, [(way, ranks) for way in cases for ranks in (_CORES, 2 * _CORES)], options)
+        turns = _Turns(kind, sizes, [(way, ranks) for way in ("dp", "pp") for ranks in (_CORES, 2 * _CORES)], options)
         links += turns.links
         for way, ranks in turns.took:
             step = functools.partial(_seconds, work, turns.costs(way, roof), way, ranks)
-            cases[way].append((step, turns.seconds((way, ranks))))
-    # Pipelines exchange little, and wait for it: they tell what it costs to share a core. Exchanges of gradients run beside
-    # computing.
-    link, sharing = simulate.fit_link(links, cores=1.0), simulate.Sharing(slice=_SLICE)
-    _, sharing = simulate.fit_to_steps(link, cases["pp"], sharing, ["crowding"])
-    beside, _ = simulate.fit_to_steps(link, cases["dp"], sharing, ["latency", "bandwidth"])
-    return {"dp": (beside, sharing), "pp": (link, sharing)}
+            cases.append((step, turns.seconds((way, ranks))))
+    return simulate.fit_to_steps(simulate.fit_link(links, cores=1.0), cases, simulate.Sharing(slice=_SLICE))
 
 
 def _seconds(work, costs, way, ranks, link, sharing):
@@ -308,13 +303,13 @@ def _seconds(work, costs, way, ranks, link, sharing):
 
 def _compare(kind, roof, options):
     """Prints what is predicted beside what was measured; the largest error."""
-    machine = _fitted(kind, roof, options)
+    link, sharing = _fitted(kind, roof, options)
     sizes = _SIZES[kind][0]
     turns = _Turns(kind, sizes, [(way, ranks) for way in ("dp", "pp") for ranks in options.ranks], options)
     work, worst = _work(kind, sizes), 0.0
-    print(f"{kind}: {work}; {turns.costs('dp', roof)}; {machine}")
+    print(f"{kind}: {work}; {turns.costs('dp', roof)}; {link}; {sharing}")
     for way, ranks in turns.took:
-        result = _predict(work, turns.costs(way, roof), machine[way][0], ranks, way, machine[way][1])
+        result = _predict(work, turns.costs(way, roof), link, ranks, way, sharing)
         seconds = turns.seconds((way, ranks))
         error = result.seconds / seconds - 1
         worst = max(worst, abs(error))

@@ -51,9 +51,6 @@ def test_a_link_and_sharing_by_steps():
         assert predicted(found, sharing) == pytest.approx(measured, rel=0.01)
     assert found.bandwidth == pytest.approx(want.bandwidth, rel=0.05) and found.cores == 1.0
     assert sharing.crowding == pytest.approx(0.2, abs=0.02)
-    # What is not named stays.
-    same, sharing = simulate.fit_to_steps(want, cases[-1:], Sharing(0.0, 0.5), ["crowding"])
-    assert same == want and sharing.slice == 0.5 and sharing.crowding > 0
 
 
 def test_costs_are_kept_in_a_file(tmp_path):

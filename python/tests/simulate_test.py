@@ -306,7 +306,6 @@ def test_strategy_of_fleet():
         (lambda: simulate.fit([simulate.OpSample("a", 1, 1, 0.0)], (1.0, 1.0)), ValueError, "this one took 0.0 s"),
         (lambda: simulate.fit_link([simulate.LinkSample("send", 2, 8, 1.0)]), ValueError, "at least two sizes are needed"),
         (lambda: simulate.fit_to_steps(Link(0.0, 1.0), []), ValueError, "there are no cases"),
-        (lambda: simulate.fit_to_steps(Link(0.0, 1.0), [(lambda *_: 1.0, 1.0)], fields=["cores"]), ValueError, "fields must be"),
         (lambda: simulate.fit_to_steps(Link(0.0, 1.0), [(lambda link, crowding: 1.0, 0.0)]), ValueError, "takes time"),
         (lambda: topology(2, sharing=Sharing(-1.0)), ValueError, "crowding cannot be negative"),
         (lambda: topology(2, sharing=Sharing(float("nan"))), ValueError, "crowding cannot be negative"),

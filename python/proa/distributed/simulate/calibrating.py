@@ -1,6 +1,5 @@
 """Measuring this machine: calls of a training step, and collectives of a group."""
 
-import itertools
 import math
 import statistics
 import time
@@ -181,10 +180,7 @@ def fit_link(samples, algorithm="direct", cores=0.0):
     return Link(max(latency, 0.0), 1.0 / per_byte, cores)
 
 
-_FITTED = ("latency", "bandwidth", "crowding")
-
-
-def fit_to_steps(link, cases, sharing=None, fields=_FITTED):
+def fit_to_steps(link, cases, sharing=None):
     """The link and the sharing of cores by which predicted steps come closest to measured ones.
 
     A collective by itself is faster than one beside computing, where its threads wait for cores and its bytes are in no cache,
@@ -196,14 +192,12 @@ def fit_to_steps(link, cases, sharing=None, fields=_FITTED):
             measured seconds. Of ranks that share cores and of such that do not, with much and with little to exchange, and of
             pipelines, since each number is known by where it matters.
         sharing (Sharing, optional): to begin with; its slice stays as it is.
-        fields (sequence[str]): which numbers may change: "latency", "bandwidth", "crowding". Where pipelines tell what sharing
-            a core costs, and data parallel steps what exchanges cost, one after the other.
 
     Returns:
-        (Link, Sharing): with the least sum of squared logarithms of predicted / measured.
+        (Link, Sharing): latency, bandwidth and crowding have the least sum of squared logarithms of predicted / measured.
 
     Raises:
-        ValueError: no cases, or one that took no time; other fields.
+        ValueError: no cases, or one that took no time.
 
     Examples:
         >>> from proa.distributed.simulate import Link, fit_to_steps
@@ -219,8 +213,6 @@ def fit_to_steps(link, cases, sharing=None, fields=_FITTED):
     if any(not seconds > 0 for _, seconds in cases):
         raise _C.located(ValueError("fit_to_steps: a step takes time"))
 
-    if not fields or not set(fields) <= set(_FITTED):
-        raise _C.located(ValueError(f"fit_to_steps: fields must be of {', '.join(_FITTED)}, not {fields!r}"))
     begin = sharing or Sharing()
 
     def made(one):
@@ -235,12 +227,12 @@ def fit_to_steps(link, cases, sharing=None, fields=_FITTED):
     while factor > 1.01:
         latency, bandwidth, crowding = best
         step = math.log(factor) / 4
-        around = (
-            (latency / factor, latency, latency * factor),
-            (bandwidth / factor, bandwidth, bandwidth * factor),
-            sorted({max(crowding - step, 0.0), crowding, crowding + step}),
-        )
-        near = itertools.product(*(a if name in fields else (now,) for name, a, now in zip(_FITTED, around, best)))
+        near = [
+            (latency * a, bandwidth * b, c)
+            for a in (1 / factor, 1.0, factor)
+            for b in (1 / factor, 1.0, factor)
+            for c in sorted({max(crowding - step, 0.0), crowding, crowding + step})
+        ]
         now, one = min((error(one), one) for one in near if one != best)
         if now < least * (1 - 1e-9):
             least, best = now, one

@@ -9,21 +9,9 @@ import pytest
 
 import proa
 from proa import inference, nn
-from python.tests.saved_predictors import predictor_of, randomize
+from python.tests.saved_predictors import ACTIVATIONS, predictor_of, randomize
 
-_ACTIVATIONS = {
-    "relu": nn.ReLU,
-    "relu6": nn.ReLU6,
-    "leaky_relu": lambda: nn.LeakyReLU(0.3),
-    "hardtanh": lambda: nn.Hardtanh(-0.4, 0.7),
-    "hardsigmoid": nn.Hardsigmoid,
-    "hardswish": nn.Hardswish,
-    "mish": nn.Mish,
-    "silu": nn.Silu,
-    "sigmoid": nn.Sigmoid,
-    "tanh": nn.Tanh,
-    "none": None,
-}
+_ACTIVATIONS = {**ACTIVATIONS, "none": None}
 _CONVOLUTIONS = {
     "plain": {},
     "without bias": {"bias_attr": False},

@@ -8,23 +8,9 @@ import pytest
 
 import proa
 from proa import nn
-from python.tests.saved_predictors import predictor_of, random, randomize
+from python.tests.saved_predictors import ACTIVATIONS, predictor_of, random, randomize
 
-_ACTIVATIONS = {
-    "relu": nn.ReLU,
-    "relu6": nn.ReLU6,
-    "leaky_relu": lambda: nn.LeakyReLU(0.3),
-    "hardtanh": lambda: nn.Hardtanh(-0.4, 0.7),
-    "hardsigmoid": nn.Hardsigmoid,
-    "hardswish": nn.Hardswish,
-    "mish": nn.Mish,
-    "silu": nn.Silu,
-    "sigmoid": nn.Sigmoid,
-    "tanh": nn.Tanh,
-    "gelu": nn.GELU,
-    "gelu_tanh": lambda: nn.GELU(approximate=True),
-    "none": nn.Identity,
-}
+_ACTIVATIONS = {**ACTIVATIONS, "none": nn.Identity}
 
 
 class _Block(nn.Layer):

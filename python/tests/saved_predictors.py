@@ -3,7 +3,23 @@
 import numpy as np
 
 import proa
-from proa import inference
+from proa import inference, nn
+
+# Those that predictors compute in one operation with a convolution or a linear layer.
+ACTIVATIONS = {
+    "relu": nn.ReLU,
+    "relu6": nn.ReLU6,
+    "leaky_relu": lambda: nn.LeakyReLU(0.3),
+    "hardtanh": lambda: nn.Hardtanh(-0.4, 0.7),
+    "hardsigmoid": nn.Hardsigmoid,
+    "hardswish": nn.Hardswish,
+    "mish": nn.Mish,
+    "silu": nn.Silu,
+    "sigmoid": nn.Sigmoid,
+    "tanh": nn.Tanh,
+    "gelu": nn.GELU,
+    "gelu_tanh": lambda: nn.GELU(approximate=True),
+}
 
 
 def random(shape, seed=0):

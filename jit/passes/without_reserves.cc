@@ -1,3 +1,4 @@
+// The pass without_reserves: what recurrences would keep for gradients.
 #include "jit/pass.h"
 #include "jit/pattern.h"
 

@@ -1,3 +1,4 @@
+// Shapes of linear_activation.yaml, and what it refuses.
 #include <string>
 
 #include "ops/fused/fused_infer.h"

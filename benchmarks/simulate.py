@@ -1,12 +1,15 @@
 """What the simulator predicts beside what jobs of this machine take: data parallel and pipelines on 2, 4 and 8 ranks.
 
     python benchmarks/simulate.py [--networks mlp gpt] [--ranks 2 4 8] [--steps 8] [--turns 3] [--trace FOLDER]
+                                  [--record FILE | --replay FILE]
 
 Costs of calls are measured in steps of the network in one process, two of them at a time, since these share caches and memory:
-steps of one batch, and of as many micro-batches as a pipeline has. What ranks cost beside that is fitted to a smaller and a
-larger network: the link to collectives of two ranks, and with what ranks that share a core take of each other to steps of two
-and four. No step that is predicted was measured before. All is measured by turns, and medians count.
-What other processes of the machine took meanwhile is printed (disturbance.py); a disturbed job is measured again.
+steps of one batch, with gradients put together as for an exchange, and of as many micro-batches as a pipeline has. What ranks
+cost beside that is fitted to a smaller and a larger network: the link to collectives of two ranks, and with what ranks that
+share a core take of each other to steps of two and four. No step that is predicted was measured before. All is measured by
+turns, and medians count.
+What other processes of the machine took meanwhile is printed (disturbance.py); a disturbed job is measured again. With --record
+all that was measured is kept in a file, and --replay predicts by such a file what another version of the simulator would have.
 """
 
 from __future__ import annotations
@@ -30,14 +33,15 @@ from proa.distributed import collective, fleet, simulate
 from proa.distributed.fleet.meta_parallel import LayerDesc, PipelineLayer
 from proa.distributed.fleet.meta_parallel.pp_utils.p2p_communication import Line
 from proa.distributed.fleet.meta_parallel.pp_utils.schedule import Step
+from proa.distributed.reducer import Reducer
 
 _CORES = len(os.sched_getaffinity(0))
-_SLICE = 4e-3  # seconds that Linux leaves a process a core for: a tick of its clock
+_TICK = 4e-3  # seconds of the clock of Linux
 _MICRO = 4  # micro-batches of a pipeline's step, at least
 
 # Sizes that are predicted, and those that the link and what ranks share are fitted to.
 _SIZES = {
-    "mlp": ({"width": 1024, "batch": 32}, [{"width": 768, "batch": 16}, {"width": 1280, "batch": 48}]),
+    "mlp": ({"width": 1024, "batch": 32}, [{"width": 896, "batch": 24}, {"width": 1152, "batch": 40}]),
     "gpt": ({"width": 256, "batch": 8}, [{"width": 192, "batch": 4}, {"width": 320, "batch": 12}]),
 }
 _LENGTH, _WORDS = 64, 96
@@ -110,10 +114,18 @@ def _data(shape, dtype):
 # What the processes of a job do -----------------------------------------------------
 
 
-def _step_of_one(kind, width, batch, passes=1):
-    """One step of one process."""
+def _step_of_one(kind, width, batch, passes=1, group=None):
+    """One step of one process.
+
+    `group`, of this rank alone, has it put its gradients together and take them apart as for an exchange: all that it computes
+    with is less often in a cache then.
+    """
     classes, x, y, loss = _layers(kind, width, batch)
-    return _training(nn.Sequential(*[layer(width) for layer in classes]), loss, _data(*x), _data(*y), passes)
+    net = nn.Sequential(*[layer(width) for layer in classes])
+    if group is not None:
+        reducer = Reducer(list(net.named_parameters()), group)
+        net.register_forward_post_hook(lambda _, inputs, outputs: reducer.prepare(outputs))
+    return _training(net, loss, _data(*x), _data(*y), passes)
 
 
 def _training(net, loss, x, y, passes=1):
@@ -131,26 +143,14 @@ def _training(net, loss, x, y, passes=1):
 
 def _calibrate(kind, sizes):
     dist.init_parallel_env()
-    beside, samples = _packing() + _messages(), {}
-    for way, passes in (("dp", 1), ("pp", _MICRO)):
-        step = _step_of_one(kind, **sizes, passes=passes)
+    alone = [dist.new_group([rank]) for rank in range(dist.get_world_size())][dist.get_rank()]
+    steps = {"dp": _step_of_one(kind, **sizes, group=alone), "pp": _step_of_one(kind, **sizes, passes=_MICRO)}
+    messages, samples = _messages(), {}
+    for way, step in steps.items():
         dist.barrier()
-        samples[way] = beside + simulate.measure_step(step, rounds=8)
+        samples[way] = messages + simulate.measure_step(step, rounds=8)
     links = simulate.measure_links(kinds=("all_reduce", "send"), sizes=(1 << 16, 1 << 20, 1 << 22, 1 << 24))
     return {"samples": samples, "links": links}
-
-
-def _packing():
-    """What it takes to put gradients together for an exchange, which are in no cache any more."""
-    found, sets = [], 12
-    for count in (1 << 18, 1 << 20, 1 << 22):
-        parts, times = [[proa.rand([count // 4]) for _ in range(4)] for _ in range(sets)], []
-        for tensors in parts:
-            began = time.perf_counter()
-            proa.concat(tensors)
-            times.append(time.perf_counter() - began)
-        found.append(simulate.OpSample("concat", 0.0, 8.0 * count, statistics.median(times)))
-    return found
 
 
 def _messages():
@@ -256,60 +256,101 @@ def _predict(work, costs, link, ranks, way, sharing):
     return simulate.predict(work, topology, strategy, costs, cuts=_cuts(work, ranks if way == "pp" else 1))
 
 
-def _measured(steps, ranks, what, kind, sizes):
-    """What a job of some ranks measured while nothing else disturbed it."""
-    return disturbance.calm(functools.partial(_job, ranks, what, kind, steps, json.dumps(sizes)))
+class _Jobs:
+    """Runs jobs while nothing else disturbs them, or reads what they gave when they ran (--record, --replay)."""
+
+    def __init__(self, options):
+        self._steps, self._replays = options.steps, options.replay is not None
+        self._path, self._found = options.record, []
+        if self._replays:
+            with open(options.replay) as file:
+                self._found = json.load(file)
+
+    def run(self, ranks, what, kind, sizes):
+        """(what the first rank printed, what other processes took meanwhile)."""
+        work = functools.partial(_job, ranks, what, kind, self._steps, json.dumps(sizes))
+        return self._once([ranks, what, kind, sizes], work)
+
+    def roof(self):
+        """FLOP/s and bytes/s of one core."""
+        return tuple(1e9 * rate for rate in self._once(["roof"], profiler.measure_roof)[0])
+
+    def _once(self, key, work):
+        if self._replays:
+            at = next((at for at, (was, *_) in enumerate(self._found) if was == key), None)
+            if at is None:
+                raise SystemExit(f"the record has no further job {key}")
+            return self._found.pop(at)[1:]
+        job = disturbance.calm(work)
+        self._found.append([key, job.value, job.others or 0.0])
+        return self._found[-1][1:]
+
+    def save(self):
+        if self._path:
+            with open(self._path, "w") as file:
+                json.dump(self._found, file)
+
+
+def _calm(jobs):
+    """What jobs gave that were not disturbed, or all of them if none of them was calm."""
+    return [value for value, others in jobs if others <= disturbance.BOUND] or [value for value, _ in jobs]
 
 
 class _Turns:
     """What jobs of one network took, and the calls of its steps in one process, by turns."""
 
-    def __init__(self, kind, sizes, cases, options):
+    def __init__(self, kind, sizes, cases, options, jobs):
         self.samples, self.links = [], []
         self.took = {case: [] for case in cases}
+        calibrated = []
         for _ in range(options.turns):
-            found = _measured(0, min(_CORES, 2), "calibrate", kind, sizes).value
+            calibrated.append(jobs.run(min(_CORES, 2), "calibrate", kind, sizes))
+            for way, ranks in cases:
+                self.took[way, ranks].append(jobs.run(ranks, way, kind, sizes))
+        for found in _calm(calibrated):
             self.samples.append(found["samples"])
             self.links += [simulate.LinkSample(*sample) for sample in found["links"]]
-            for way, ranks in cases:
-                self.took[way, ranks].append(_measured(options.steps, ranks, way, kind, sizes))
 
     def costs(self, way, roof):
         return simulate.fit([simulate.OpSample(*sample) for turn in self.samples for sample in turn[way]], roof)
 
     def seconds(self, case):
-        return statistics.median(job.value for job in self.took[case])
+        return statistics.median(_calm(self.took[case]))
 
     def others(self, case):
-        return max(job.others or 0.0 for job in self.took[case])
+        return min(others for _, others in self.took[case])
 
 
-def _fitted(kind, roof, options):
-    """The link and the sharing of cores of this machine, by networks of other sizes."""
-    cases, links = [], []
+def _fitted(kind, roof, options, jobs):
+    """Links of collectives and of messages, and the sharing of cores of this machine, by networks of other sizes."""
+    turns = []
     for sizes in _SIZES[kind][1]:
-        work = _work(kind, sizes)
-        turns = _Turns(kind, sizes, [(way, ranks) for way in ("dp", "pp") for ranks in (_CORES, 2 * _CORES)], options)
-        links += turns.links
-        for way, ranks in turns.took:
-            step = functools.partial(_seconds, work, turns.costs(way, roof), way, ranks)
-            cases.append((step, turns.seconds((way, ranks))))
-    return simulate.fit_to_steps(simulate.fit_link(links, cores=1.0), cases, simulate.Sharing(slice=_SLICE))
+        cases = [(way, ranks) for way in ("dp", "pp") for ranks in (_CORES, 2 * _CORES)]
+        turns.append((_work(kind, sizes), _Turns(kind, sizes, cases, options, jobs)))
+    measured = simulate.fit_link([sample for _, turn in turns for sample in turn.links], cores=1.0)
+    steps = [
+        (functools.partial(_seconds, work, turn.costs(way, roof), way, ranks, measured), turn.seconds((way, ranks)))
+        for work, turn in turns
+        for way, ranks in turn.took
+    ]
+    fitted, sharing = simulate.fit_to_steps(measured, steps, simulate.Sharing(tick=_TICK))
+    return {"dp": fitted, "pp": measured}, sharing
 
 
-def _seconds(work, costs, way, ranks, link, sharing):
-    return _predict(work, costs, link, ranks, way, sharing).seconds
+def _seconds(work, costs, way, ranks, measured, link, sharing):
+    """Who waits for a message does nothing else: it takes what was measured. Collectives run beside computing."""
+    return _predict(work, costs, measured if way == "pp" else link, ranks, way, sharing).seconds
 
 
-def _compare(kind, roof, options):
+def _compare(kind, roof, options, jobs):
     """Prints what is predicted beside what was measured; the largest error."""
-    link, sharing = _fitted(kind, roof, options)
+    links, sharing = _fitted(kind, roof, options, jobs)
     sizes = _SIZES[kind][0]
-    turns = _Turns(kind, sizes, [(way, ranks) for way in ("dp", "pp") for ranks in options.ranks], options)
+    turns = _Turns(kind, sizes, [(way, ranks) for way in ("dp", "pp") for ranks in options.ranks], options, jobs)
     work, worst = _work(kind, sizes), 0.0
-    print(f"{kind}: {work}; {turns.costs('dp', roof)}; {link}; {sharing}")
+    print(f"{kind}: {work}; {turns.costs('dp', roof)}; {links}; {sharing}")
     for way, ranks in turns.took:
-        result = _predict(work, turns.costs(way, roof), link, ranks, way, sharing)
+        result = _predict(work, turns.costs(way, roof), links[way], ranks, way, sharing)
         seconds = turns.seconds((way, ranks))
         error = result.seconds / seconds - 1
         worst = max(worst, abs(error))
@@ -331,6 +372,8 @@ def main():
     parser.add_argument("--turns", type=int, default=3, help="in which everything is measured; medians count")
     parser.add_argument("--repeats", type=int, default=disturbance.REPEATS, help="of a disturbed job")
     parser.add_argument("--trace", help="a folder for traces of what is predicted")
+    parser.add_argument("--record", help="a file that keeps all that was measured")
+    parser.add_argument("--replay", help="a file of --record: predicts by it and measures nothing")
     parser.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -344,8 +387,10 @@ def main():
         return
     disturbance.REPEATS = options.repeats
     proa._C.set_num_threads(1)  # as many as a rank has
-    roof = tuple(1e9 * rate for rate in profiler.measure_roof())
-    worst = max(_compare(kind, roof, options) for kind in options.networks)
+    jobs = _Jobs(options)
+    roof = jobs.roof()
+    worst = max(_compare(kind, roof, options, jobs) for kind in options.networks)
+    jobs.save()
     print(f"largest error: {100 * worst:.1f} %")
 
 

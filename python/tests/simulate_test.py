@@ -129,16 +129,56 @@ def test_ranks_that_share_a_core_lose_what_caches_had():
     assert predict(even(), alone, Strategy(dp=2), COSTS).seconds == pytest.approx(24.0)
 
 
-def test_a_rank_that_waited_waits_for_a_core():
-    """One core: the second stage has it a slice after its message has come, while the first goes on."""
-    where = topology(2, cores_per_node=1, sharing=Sharing(slice=0.5))
-    two = even(calls=2, forward=1.0, backward=1.0)
-    result = predict(two, where, Strategy(pp=2, micro_batches=2), COSTS)
-    second = next(task for task in result.tasks if task.rank == 1 and task.kind == "compute")
-    assert second.start == pytest.approx(1.5)  # the first has had the core for half a second of its second micro-batch
-    assert result.seconds == pytest.approx(8.0)  # as the core is never without work
-    first = next(task for task in result.tasks if task.rank == 0 and task.kind == "compute")
-    assert (first.start, first.end) == pytest.approx((0.0, 1.0))
+def begun(*seconds, tick, threads=1, cores=2):
+    """An engine with a task of so many seconds of each rank, and these tasks."""
+    engine = Engine(Topology(len(seconds), threads=threads, cores_per_node=cores, sharing=Sharing(tick=tick)))
+    return engine, [engine.add("t", "compute", rank, "compute", s, threads) for rank, s in enumerate(seconds)]
+
+
+@pytest.mark.parametrize(
+    ("tick", "ends"),
+    [
+        (0.5, (2.75, 1.0, 2.75)),  # at 1.5 a rank with 1.25 seconds left goes over to the core that is idle since 1.0
+        (2.5, (3.75, 1.0, 3.75)),  # or at 3.5
+        (4.0, (4.0, 1.0, 4.0)),  # or never
+        (0.0, (2.5, 1.5, 2.5)),  # all share both
+    ],
+)
+def test_idle_cores_take_ranks_over_by_a_tick(tick, ends):
+    engine, tasks = begun(2.0, 1.0, 2.0, tick=tick)
+    assert engine.run() == pytest.approx(max(ends))
+    assert [task.end for task in tasks] == pytest.approx(ends)
+
+
+def test_ranks_that_wake_up_go_where_there_is_room():
+    """The third rank begins where the first is; its next task begins when the second core has none."""
+    engine, tasks = begun(4.0, 1.0, 1.0, tick=100.0)
+    late = engine.add("t", "compute", 2, "compute", 1.0, 1)
+    again = engine.add("t", "compute", 1, "compute", 1.0, 1, [late])
+    assert engine.run() == pytest.approx(5.0)
+    assert [task.end for task in (*tasks, late, again)] == pytest.approx((5.0, 1.0, 2.0, 3.0, 4.0))
+
+
+def test_threads_of_a_rank_are_on_cores_of_their_own():
+    engine, tasks = begun(1.0, 1.0, tick=0.5, threads=2)
+    assert engine.run() == pytest.approx(2.0)
+    engine, tasks = begun(1.0, tick=0.5, threads=2, cores=1)  # as a task ends when all its threads have
+    assert engine.run() == pytest.approx(2.0)
+    engine, tasks = begun(1.5, 1.0, tick=0.5, threads=2, cores=3)  # the third is all that the second rank finds
+    assert engine.run() == pytest.approx(2.0)
+    assert [task.end for task in tasks] == pytest.approx((1.5, 2.0))
+
+
+def test_a_link_beside_computing_is_not_faster_than_alone():
+    """Steps that took less than the link explains say nothing about it; ones that took more do."""
+    alone = Link(1e-3, 1e9)
+
+    def seconds(link, sharing):
+        return 1.0 + 10 * link.latency + 1e8 / link.bandwidth
+
+    assert simulate.fit_to_steps(alone, [(seconds, 1.0)])[0] == alone
+    found = simulate.fit_to_steps(alone, [(seconds, 1.5)])[0]
+    assert seconds(found, None) == pytest.approx(1.5, rel=0.01) and found.bandwidth <= 1e9 and found.latency >= 1e-3
 
 
 def test_messages_take_time_of_their_ranks():
@@ -177,13 +217,12 @@ WAYS = [
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
-@pytest.mark.parametrize("cores", [None, 2])
-def test_tasks(way, cores):
+@pytest.mark.parametrize(("cores", "tick"), [(None, 0.0), (2, 0.0), (2, 1e-4)])
+def test_tasks(way, cores, tick):
     """No rank computes two things at once, nothing begins before what it waits for, and all runs give the same."""
     strategy = Strategy(**way)
-    where = Topology(
-        strategy.ranks, ranks_per_node=4, cores_per_node=cores, inside=Link(1e-6, 1e9, 1.0), between=Link(1e-5, 1e8)
-    )
+    inside, between = Link(1e-6, 1e9, 1.0), Link(1e-5, 1e8)
+    where = Topology(strategy.ranks, 4, 1, cores, inside, between, sharing=Sharing(tick=tick))
     work, costs = (
         recorded(network(layers=8), optimizer=True),
         simulate.CostModel(1e9, 1e9, {"": (1e-6, 1.0), "add_": (0.0, 0.0)}),
@@ -309,7 +348,7 @@ def test_strategy_of_fleet():
         (lambda: simulate.fit_to_steps(Link(0.0, 1.0), [(lambda link, crowding: 1.0, 0.0)]), ValueError, "takes time"),
         (lambda: topology(2, sharing=Sharing(-1.0)), ValueError, "crowding cannot be negative"),
         (lambda: topology(2, sharing=Sharing(float("nan"))), ValueError, "crowding cannot be negative"),
-        (lambda: topology(2, sharing=Sharing(0.0, float("inf"))), ValueError, "slice cannot be negative or infinite"),
+        (lambda: topology(2, sharing=Sharing(0.0, float("inf"))), ValueError, "tick cannot be negative or infinite"),
         (lambda: topology(2, sharing=0.1), TypeError, "sharing must be a Sharing, not float"),
         (lambda: topology(2, sharing=Sharing("a")), TypeError, "crowding must be a number, not str"),
         (lambda: simulate.read(None, None), TypeError, "program must be a static.Program, not NoneType"),

@@ -187,11 +187,11 @@ def fit_to_steps(link, cases, sharing=None):
     and ranks that share cores take what others had in caches; what that costs is in steps alone.
 
     Args:
-        link (Link): to begin with (`fit_link`).
+        link (Link): of collectives by themselves (`fit_link`): what is found is not faster.
         cases (sequence): pairs of a function that gives the predicted seconds of a step for a Link and a Sharing, and the
             measured seconds. Of ranks that share cores and of such that do not, with much and with little to exchange, and of
             pipelines, since each number is known by where it matters.
-        sharing (Sharing, optional): to begin with; its slice stays as it is.
+        sharing (Sharing, optional): to begin with; its tick stays as it is.
 
     Returns:
         (Link, Sharing): latency, bandwidth and crowding have the least sum of squared logarithms of predicted / measured.
@@ -223,17 +223,18 @@ def fit_to_steps(link, cases, sharing=None):
         return sum(math.log(predicted(*made(one)) / seconds) ** 2 for predicted, seconds in cases)
 
     best = (max(link.latency, 1e-9), link.bandwidth, begin.crowding)
+    alone = best[:2]
     least, factor = error(best), 4.0
     while factor > 1.01:
         latency, bandwidth, crowding = best
         step = math.log(factor) / 4
         near = [
-            (latency * a, bandwidth * b, c)
+            (max(latency * a, alone[0]), min(bandwidth * b, alone[1]), c)
             for a in (1 / factor, 1.0, factor)
             for b in (1 / factor, 1.0, factor)
             for c in sorted({max(crowding - step, 0.0), crowding, crowding + step})
         ]
-        now, one = min((error(one), one) for one in near if one != best)
+        now, one = min((error(one), one) for one in set(near) - {best})
         if now < least * (1 - 1e-9):
             least, best = now, one
         else:

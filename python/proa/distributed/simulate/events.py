@@ -1,18 +1,18 @@
 """The discrete-event engine: tasks that wait for one another, and ranks that share the cores of their node.
 
-Tasks wait in a heap for the time at which they end. Where a node has fewer cores than its tasks want, all of them slow down
-alike; so each node has a clock of its own, which runs at that speed, a task ends at a fixed time of that clock, and a change
-of speed moves one entry of the heap whatever the number of tasks. A run takes O(E log E) for E tasks.
+Tasks wait in a heap for the time at which they end. Where cores are fewer than what tasks want, all of these slow down alike; so
+cores that are shared have a clock of their own, which runs at that speed, a task ends at a fixed time of that clock, and a
+change of speed moves one entry of the heap whatever the number of tasks. A run takes O(E log E) for E tasks.
 """
 
 import heapq
 import itertools
+import math
 
 from proa import _C
 
 __all__ = ["Engine", "Task"]
 
-_AWAKE = -1
 STREAMS = ("compute", "exchange", "send")
 
 
@@ -28,12 +28,26 @@ class Task:
         start, end (float): when it ran.
     """
 
-    __slots__ = ("_after", "_missing", "cores", "end", "kind", "name", "needs", "rank", "seconds", "start", "stream")
+    __slots__ = (
+        "_after",
+        "_missing",
+        "cores",
+        "end",
+        "kind",
+        "name",
+        "needs",
+        "rank",
+        "seconds",
+        "start",
+        "stream",
+        "threads",
+    )
 
     def __init__(self, name, kind, rank, stream, seconds, cores, needs):
         self.name, self.kind, self.rank, self.stream = name, kind, rank, stream
         self.seconds, self.cores, self.needs = seconds, cores, needs
         self.start = self.end = None
+        self.threads = 0  # that are not at their end
         self._after, self._missing = [], len(needs)
         for need in needs:
             need._after.append(self)
@@ -42,25 +56,95 @@ class Task:
         return f"Task({self.name!r}, rank {self.rank} {self.stream}, {self.start} to {self.end})"
 
 
-class _Node:
-    """The cores of a node and what uses them: a clock that runs at the speed of each task."""
+class _Thread:
+    """A part of a task that runs on one core: the number-th of its rank."""
 
-    def __init__(self, cores, crowding):
-        self.cores, self.crowding = cores, crowding
+    __slots__ = ("cores", "number", "task")
+
+    def __init__(self, task, number, cores):
+        self.task, self.number, self.cores = task, number, cores
+
+
+class _Cores:
+    """Cores that all which runs on them shares evenly: a clock that runs at the speed of each."""
+
+    def __init__(self, node, count):
+        self.node, self.count = node, count
         self.used, self.clock, self.speed, self.at = 0.0, 0.0, 1.0, 0.0
-        self.running, self.stamp = [], 0
+        self.running = []  # a heap of (end by this clock, order, thread)
+        self.stamp = 0  # of the last change
 
-    def advance(self, now):
+    @property
+    def crowded(self):
+        return self.used > self.count
+
+    def begin(self, now, end, order, thread):
+        """`end`: seconds of the thread at full speed."""
+        self._advance(now)
+        heapq.heappush(self.running, (self.clock + end, order, thread))
+        self._change(thread.cores)
+
+    def ended(self, now):
+        """Threads that end now, which are not here any more."""
+        self.at, self.clock = now, self.running[0][0]
+        while self.running and self.running[0][0] <= self.clock:
+            thread = heapq.heappop(self.running)[2]
+            self._change(-thread.cores)
+            yield thread
+
+    def give(self, now):
+        """(seconds that are left at full speed, thread) of the one that has most before it, which leaves."""
+        self._advance(now)
+        entry = max(self.running)
+        self.running.remove(entry)
+        heapq.heapify(self.running)
+        self._change(-entry[2].cores)
+        return entry[0] - self.clock, entry[2]
+
+    def next(self, now):
+        """When the next thread ends."""
+        return now + max(self.running[0][0] - self.clock, 0.0) / self.speed
+
+    def _advance(self, now):
         self.clock += (now - self.at) * self.speed
         self.at = now
 
-    def change(self, cores):
-        self.used += cores
-        if not self.running:
-            self.used = 0.0
-        each = self.used / self.cores  # that want a core
-        self.speed = 1.0 if each <= 1.0 else 1.0 / (each * (1.0 + self.crowding * min(each - 1.0, 1.0)))
+    def _change(self, cores):
+        self.used = self.used + cores if self.running else 0.0
+        each = self.used / self.count  # that want a core
+        crowding = self.node.sharing.crowding * min(each - 1.0, 1.0)
+        self.speed = 1.0 if each <= 1.0 else 1.0 / (each * (1.0 + crowding))
         self.stamp += 1
+
+
+class _Node:
+    """The cores of a node. Without a tick all tasks share all of them; with one, each thread is on a core and stays there."""
+
+    def __init__(self, cores, sharing):
+        self.sharing = sharing
+        count = max(int(cores), 1) if sharing.tick else 1
+        self.cores = [_Cores(self, cores / count) for _ in range(count)]
+        self.homes = {}  # where a thread of a rank was last
+
+    def threads(self, task):
+        count = max(math.ceil(task.cores), 1) if self.sharing.tick else 1
+        return [_Thread(task, number, task.cores / count) for number in range(count)]
+
+    def place(self, thread):
+        """A system's choice for what wakes up: where it was, or else a core that has room, or else where it was."""
+        if len(self.cores) == 1:
+            return self.cores[0]
+        key = thread.task.rank, thread.number
+        home = self.homes.get(key) or self.cores[sum(key) % len(self.cores)]
+        if home.used + thread.cores > home.count:
+            home = next((cores for cores in self.cores if cores.used + thread.cores <= cores.count), home)
+        self.homes[key] = home
+        return home
+
+    def crowded(self):
+        """The cores that are crowded most, or None."""
+        most = max(self.cores, key=lambda cores: cores.used)
+        return most if most.crowded else None
 
 
 class Engine:
@@ -127,11 +211,8 @@ class Engine:
             if task._missing == 0:
                 self._start(task)
         while self._heap:
-            self._now, _, what, stamp = heapq.heappop(self._heap)
-            if isinstance(what, Task):
-                (self._start if stamp == _AWAKE else self._end)(what)
-            elif what.stamp == stamp:
-                self._step(what)
+            self._now, _, what, argument = heapq.heappop(self._heap)
+            what(argument)
         waiting = [task for task in self.tasks if task.end is None]
         if waiting:
             raise _C.located(
@@ -139,51 +220,56 @@ class Engine:
             )
         return max((task.end for task in self.tasks), default=0.0)
 
+    def _at(self, seconds, what, argument):
+        heapq.heappush(self._heap, (seconds, next(self._order), what, argument))
+
     def _start(self, task):
-        if self._waits_for_a_core(task):
-            heapq.heappush(self._heap, (self._now + self.topology.sharing.slice, next(self._order), task, _AWAKE))
-            return
         task.start = self._now
         if task.cores == 0 or task.seconds == 0 or not self.topology.shares_cores:
-            heapq.heappush(self._heap, (self._now + task.seconds, next(self._order), task, 0))
+            self._at(self._now + task.seconds, self._end, task)
             return
         number = self.topology.node(task.rank)
         node = self._nodes.get(number)
         if node is None:
-            node = self._nodes[number] = _Node(self.topology.cores_per_node, self.topology.sharing.crowding)
-        node.advance(self._now)
-        heapq.heappush(node.running, (node.clock + task.seconds, next(self._order), task))
-        node.change(task.cores)
-        self._expect(node)
+            node = self._nodes[number] = _Node(self.topology.cores_per_node, self.topology.sharing)
+        threads = node.threads(task)
+        task.threads = len(threads)
+        for thread in threads:
+            self._put(node.place(thread), thread, task.seconds)
 
-    def _waits_for_a_core(self, task):
-        """Whether this is computing of a rank that has waited, and all cores are in use: what runs there goes on for a while."""
-        if not self.topology.sharing.slice or task.kind != "compute" or task.start is not None:
-            return False
-        node = self._nodes.get(self.topology.node(task.rank))
-        if node is None or node.used + task.cores <= node.cores:
-            return False
-        before = [need.end for need in task.needs if need.rank == task.rank and need.stream == task.stream]
-        if before and max(before) >= self._now:
-            return False
-        task.start = self._now
-        return True
+    def _put(self, cores, thread, seconds):
+        cores.begin(self._now, seconds, next(self._order), thread)
+        self._expect(cores)
 
-    def _expect(self, node):
-        """Notes when the next task of a node ends."""
-        if node.running:
-            left = max(node.running[0][0] - node.clock, 0.0)
-            heapq.heappush(self._heap, (self._now + left / node.speed, next(self._order), node, node.stamp))
+    def _expect(self, cores):
+        """Notes when the next thread of some cores ends, or when they take one over."""
+        if cores.running:
+            self._at(cores.next(self._now), self._step, (cores, cores.stamp))
+        elif len(cores.node.cores) > 1:
+            self._at(self._now + cores.node.sharing.tick, self._take, (cores, cores.stamp))
 
-    def _step(self, node):
-        node.at, node.clock = self._now, node.running[0][0]
-        ended = []
-        while node.running and node.running[0][0] <= node.clock:
-            ended.append(heapq.heappop(node.running)[2])
-            node.change(-ended[-1].cores)
-        self._expect(node)
+    def _step(self, noted):
+        cores, stamp = noted
+        if cores.stamp != stamp:
+            return
+        ended = [thread.task for thread in cores.ended(self._now)]
+        self._expect(cores)
         for task in ended:
-            self._end(task)
+            task.threads -= 1
+            if task.threads == 0:
+                self._end(task)
+
+    def _take(self, noted):
+        """Cores that have been idle for a tick take over what waits for others."""
+        cores, stamp = noted
+        if cores.stamp != stamp:
+            return
+        other = cores.node.crowded()
+        if other is not None:
+            seconds, thread = other.give(self._now)
+            self._expect(other)
+            cores.node.homes[thread.task.rank, thread.number] = cores
+            self._put(cores, thread, seconds)
 
     def _end(self, task):
         task.end = self._now

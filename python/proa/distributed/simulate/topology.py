@@ -32,16 +32,17 @@ class Sharing(NamedTuple):
     Attributes:
         crowding (float): by how much computing gets longer: what a rank had in caches is gone when it has the core again. 0.1
             is a tenth, for two ranks a core and for more: what is gone cannot be lost again.
-        slice (float): seconds for which a core keeps what it runs: a rank whose message comes while all cores are in use waits
-            so long before it has its part.
+        tick (float): seconds after which a core that has nothing to do takes over a rank that waits for another core; until
+            then a rank stays where it was when it last had to wait. Of a system it is the period of the scheduler's clock,
+            4e-3 for most Linux. 0 for ranks that share all cores evenly at any time.
 
     Examples:
         >>> proa.distributed.simulate.Sharing(crowding=0.1)
-        Sharing(crowding=0.1, slice=0.0)
+        Sharing(crowding=0.1, tick=0.0)
     """
 
     crowding: float = 0.0
-    slice: float = 0.0
+    tick: float = 0.0
 
 
 _ALONE = Sharing()

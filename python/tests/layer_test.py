@@ -1,6 +1,7 @@
 """Layer: members, state, hooks, modes, names; containers."""
 
 import copy
+import pickle
 import warnings
 import weakref
 
@@ -334,6 +335,48 @@ def test_deepcopy():
     other.first.weight.set_value(proa.zeros([3, 4]))
     assert net.first.weight.abs().sum().item() > 0
     assert other.first.weight.name != net.first.weight.name
+
+
+@pytest.mark.parametrize("normed", [nn.utils.weight_norm, nn.utils.spectral_norm], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))], ids=["copy", "pickle"])
+@pytest.mark.parametrize("called", [False, True])
+def test_copies_of_layers_whose_weight_is_computed(normed, copied, called):
+    net = nn.Sequential(normed(nn.Linear(3, 4)), normed(nn.Conv1D(4, 2, 1)))
+    x = proa.randn([2, 3])
+
+    def run(net):
+        y = net[1](net[0](x).unsqueeze(-1))
+        return (y * y).sum()
+
+    if called:
+        run(net)
+    other = copied(net)
+    for a, b in zip(net, other):
+        assert np.array_equal(a.weight.numpy(), b.weight.numpy())
+        assert not b.weight.stop_gradient and b.weight is not a.weight
+    names = [name for name, _ in net.named_parameters()]
+    assert names == [name for name, _ in other.named_parameters()]
+    assert list(net.state_dict()) == list(other.state_dict())
+    loss, same = run(net), run(other)
+    same.backward()
+    assert all(p.grad is None for p in net.parameters()) and all(p.grad is not None for p in other.parameters())
+    loss.backward()
+    assert loss.item() == same.item()
+    for a, b in zip(net.parameters(), other.parameters()):
+        assert np.array_equal(a.grad.numpy(), b.grad.numpy())
+    proa.optimizer.SGD(1.0, parameters=other.parameters()).step()
+    assert run(net).item() != run(other).item()
+    if normed is nn.utils.weight_norm:
+        nn.utils.remove_weight_norm(other[0])
+        assert "weight" in copied(other[0]).state_dict() and "weight" not in net[0].state_dict()
+
+
+def test_a_reader_of_the_copied_weight_reaches_the_copy():
+    net = nn.utils.weight_norm(nn.Linear(2, 2))
+    other = copy.copy(net)  # shares the parameters
+    assert other.weight_g is net.weight_g
+    other.weight.sum().backward()
+    assert net.weight_g.grad is not None
 
 
 def test_parameter_attr():

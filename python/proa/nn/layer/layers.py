@@ -59,6 +59,8 @@ class Layer:
     _full_name: str
 
     _built = False  # whether _build_once was called
+    # Attributes that a hook computes anew in each call, by the hook that does: no state, so copies compute their own.
+    _computed_by: dict[str, object] = {}
     # What subclasses in public programs read; nothing here depends on it.
     _cast_to_low_precision = True
     _init_in_dynamic_mode = True
@@ -156,6 +158,17 @@ class Layer:
             attributes["training"] = training
             use.changed()
 
+    # Copies ----------------------------------------------------------------
+
+    def __getstate__(self):
+        """What copy and pickle take. A value that a hook computed has a graph, and belongs to the parameters of this layer."""
+        return {name: value for name, value in self.__dict__.items() if name not in self._computed_by}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        for name, hook in self._computed_by.items():
+            self.__dict__[name] = hook.value(self)
+
     # Members ---------------------------------------------------------------
 
     @property
@@ -246,7 +259,7 @@ class Layer:
     def __delattr__(self, name):
         use.changed()
         object.__delattr__(self, name)
-        for names in (self._parameter_names, self._buffer_names, self._sublayer_names):
+        for names in (self._parameter_names, self._buffer_names, self._sublayer_names, self._computed_by):
             names.pop(name, None)
         self._non_persistable_buffer_names_set.discard(name)
 

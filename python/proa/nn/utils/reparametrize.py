@@ -20,13 +20,20 @@ def _hold(layer, name, weight):
     layer.__dict__[name] = weight
 
 
+def _compute(layer, hook):
+    """Calls the hook before each forward; copies of the layer get their own weight from it."""
+    _hold(layer, hook.name, hook.value(layer))
+    layer.__dict__["_computed_by"] = {**layer._computed_by, hook.name: hook}
+    layer.register_forward_pre_hook(hook)
+
+
 class _WeightNorm:
     """The hook: weight = g * v / |v|, anew in each call."""
 
     def __init__(self, name, dim):
         self.name, self.dim = name, dim
 
-    def weight(self, layer):
+    def value(self, layer):
         g, v = getattr(layer, self.name + "_g"), getattr(layer, self.name + "_v")
         shape = [1] * len(v.shape)
         if self.dim not in (None, -1):
@@ -34,7 +41,7 @@ class _WeightNorm:
         return v * (_C.ops.reshape(g, shape) / _norm_but(v, self.dim))
 
     def __call__(self, layer, inputs):
-        _hold(layer, self.name, self.weight(layer))
+        _hold(layer, self.name, self.value(layer))
 
 
 def weight_norm(layer, name="weight", dim=0):
@@ -64,9 +71,7 @@ def weight_norm(layer, name="weight", dim=0):
     length = _norm_but(weight.detach(), dim)
     layer.add_parameter(name + "_v", Parameter(weight.detach().clone(), weight.name + "_v"))
     layer.add_parameter(name + "_g", Parameter(_C.ops.reshape(length, [-1]).clone(), weight.name + "_g"))
-    hook = _WeightNorm(name, dim)
-    _hold(layer, name, hook.weight(layer))
-    layer.register_forward_pre_hook(hook)
+    _compute(layer, _WeightNorm(name, dim))
     return layer
 
 
@@ -81,7 +86,7 @@ def remove_weight_norm(layer, name="weight"):
     """
     for key, hook in list(layer._forward_pre_hooks.items()):
         if isinstance(hook, _WeightNorm) and hook.name == name:
-            weight = hook.weight(layer).detach().clone()
+            weight = hook.value(layer).detach().clone()
             for part in (name, name + "_g", name + "_v"):
                 delattr(layer, part)
             layer.add_parameter(name, Parameter(weight))
@@ -98,18 +103,25 @@ class _SpectralNorm:
 
     def __init__(self, name, dim, iterations, eps):
         self.name, self.dim, self.iterations, self.eps = name, dim, iterations, eps
+        self.called = False
 
-    def __call__(self, layer, inputs):
+    def value(self, layer, moving=False):
         weight = getattr(layer, self.name + "_orig")
+        if not self.called:
+            return weight * 1.0  # the vectors are random still
         u, v = getattr(layer, self.name + "_u"), getattr(layer, self.name + "_v")
         matrix = rows_of(weight, self.dim)
-        if layer.training:
+        if moving:
             with no_grad():
                 found = power_iteration(matrix, u, v, self.iterations, self.eps)
                 for old, new in zip((u, v), found):
                     _C.ops.store_(old, new)
             u, v = found
-        _hold(layer, self.name, weight / singular_value(matrix, u, v))
+        return weight / singular_value(matrix, u, v)
+
+    def __call__(self, layer, inputs):
+        self.called = True
+        _hold(layer, self.name, self.value(layer, moving=layer.training))
 
 
 def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
@@ -147,6 +159,5 @@ def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=Non
     layer.add_parameter(name + "_orig", weight)
     layer.register_buffer(name + "_u", u)
     layer.register_buffer(name + "_v", v)
-    _hold(layer, name, weight * 1.0)
-    layer.register_forward_pre_hook(_SpectralNorm(name, dim, n_power_iterations, eps))
+    _compute(layer, _SpectralNorm(name, dim, n_power_iterations, eps))
     return layer

@@ -297,3 +297,52 @@ def test_weights_that_are_computed_in_each_call(normed, training, tmp_path):
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+class WantsLabels(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(4, 2)
+
+    def forward(self, x, labels=None):
+        y = self.out(x)
+        return F.cross_entropy(y, labels) if self.training else y
+
+    @proa.jit.to_static(input_spec=[InputSpec([None, 4], "float32")])
+    def scores(self, x):
+        if self.training:
+            raise ValueError("no scores in training")
+        return F.softmax(self.out(x))
+
+
+def test_what_wants_labels_in_training_says_so_when_it_trains(tmp_path, recwarn):
+    net, x = WantsLabels(), proa.ones([2, 4])
+    loaded = loaded_of(net, tmp_path, [InputSpec([None, 4], "float32")])
+    loaded(x), loaded.scores(x)
+    assert not recwarn.list
+    loaded.train()
+    with pytest.warns(
+        UserWarning, match=r"forward runs in training as in a test.* WantsLabels: .*trained_again_test.py:\d+, in f"
+    ) as seen:
+        loaded(x).sum().backward()
+    assert seen[0].filename == __file__ and loaded.out_weight.grad is not None
+    with pytest.warns(
+        UserWarning, match="scores runs in training as in a test.*ValueError.*no scores in training"
+    ) as seen:
+        loaded.scores(x)
+    assert seen[0].filename == __file__ and len(seen) == 1
+    recwarn.clear()
+    loaded(x), loaded.scores(x)  # once
+    assert not recwarn.list
+
+
+def test_what_a_file_says_of_training_may_be_anything(tmp_path):
+    loaded_of(WantsLabels(), tmp_path, [InputSpec([None, 4], "float32")])
+    info = tmp_path / "net.pdiparams.info"
+    notes = json.loads(info.read_text())
+    assert set(notes["as_in_tests"]) == {"forward", "scores"}
+    for wrong in ([1], {"forward": 3}, None, "text"):
+        info.write_text(json.dumps({**notes, "as_in_tests": wrong}))
+        net = proa.jit.load(str(tmp_path / "net"))
+        net.train()
+        assert net(proa.ones([1, 4])).shape == [1, 2]

@@ -10,6 +10,7 @@ from proa import _C
 from proa.autograd.py_layer import noting_layers
 from proa.framework.parameter import Parameter
 from proa.jit import context, save_hooks
+from proa.jit.dy2static import tracebacks
 from proa.jit.input_spec import InputSpec
 from proa.jit.left_out import warn_of_left_out
 from proa.jit.static_function import StaticFunction
@@ -21,7 +22,8 @@ def save(layer, path, input_spec=None, format="proa", **configs):
     """Records `layer` with its hooks in evaluation mode and writes it for `jit.load` and the inference library.
 
     A layer that does something else in training (dropout, statistics of the batch, results of its own) is recorded in training,
-    too, and what is loaded does that after `train()`. Where it cannot be called so with these inputs, training is as evaluation.
+    too, and what is loaded does that after `train()`. Where it cannot be called so with these inputs (it wants labels then), what is
+    loaded is in training as in evaluation, and its first call in training warns with the reason.
 
     What the model remembers from call to call (a buffer that forward changes and reads) it remembers
     when it is loaded, too. Random numbers are drawn anew in each call.
@@ -72,10 +74,11 @@ def save(layer, path, input_spec=None, format="proa", **configs):
             ValueError(f"jit.save: path must be a prefix of file names, folder/name, not the folder {path!r}")
         )
     methods = _methods(layer) if isinstance(layer, Layer) else {}
-    traces, trained = {}, {}
-    for target, spec, prefix in [(layer, input_spec, path), *((m, None, f"{path}.{n}") for n, m in methods.items())]:
+    traces, trained, as_in_tests = {}, {}, {}
+    targets = {"forward": (layer, input_spec, path), **{n: (m, None, f"{path}.{n}") for n, m in methods.items()}}
+    for name, (target, spec, prefix) in targets.items():
         trace = traces[prefix] = recorded("jit.save", target, spec, "proa" if format == "proa" else "foreign")
-        trained[prefix] = _in_training(target, spec, trace) if format == "proa" else None
+        trained[prefix], why = _in_training(target, spec, trace) if format == "proa" else (None, None)
         if target is layer and configs.get("output_spec") is not None:
             chosen = _chosen(layer, configs["output_spec"])
             if not _leave(chosen, trace):
@@ -83,7 +86,9 @@ def save(layer, path, input_spec=None, format="proa", **configs):
                     ValueError("jit.save: output_spec has a result that the function does not give in a test")
                 )
             if trained[prefix] is not None and not _leave(chosen, trained[prefix]):
-                trained[prefix] = None
+                trained[prefix], why = None, "in training it does not give the results that output_spec names"
+        if why is not None:
+            as_in_tests[name] = f"{type(owner).__name__}: {why}"
         if trace.checks:
             warnings.warn(
                 f"jit.save: what the function prints to a file is not saved; what is loaded from {prefix} does not",
@@ -99,19 +104,23 @@ def save(layer, path, input_spec=None, format="proa", **configs):
         _write(prefix, trace, trained[prefix], format, trainable)
     if format == "proa":
         with _C.AtomicFile(os.fsencode(f"{path}.pdiparams.info")) as file:
-            file.write(json.dumps({"trainable": trainable, "fixed": fixed, "methods": list(methods)}).encode())
+            notes = {"trainable": trainable, "fixed": fixed, "methods": list(methods), "as_in_tests": as_in_tests}
+            file.write(json.dumps(notes).encode())
             file.commit()
 
 
 def _in_training(layer, input_spec, trace):
-    """The Trace of what it does in training; None where that is what it does in a test (`trace`), or cannot be recorded."""
+    """(Trace of what it does in training, None); (None, None) where that is what it does in a test (`trace`), or (None, why) where
+    it cannot be recorded."""
     if not trace.uses.modes:
-        return None
+        return None, None
     try:
         trained = recorded("jit.save", layer, input_spec, "proa", training=True)
-    except Exception:
-        return None  # it may want labels then: the file is for tests alone
-    return trained if str(trained.program) != str(trace.program) else None
+    except Exception as error:  # it may want labels then
+        line = tracebacks.innermost(error)
+        text = (str(error).strip() or "no message").splitlines()[0][:500]
+        return None, f"{type(error).__name__}{f' at {line}' if line else ''}: {text}"
+    return (trained if str(trained.program) != str(trace.program) else None), None
 
 
 def _chosen(layer, output_spec):
@@ -291,6 +300,15 @@ def _listed(path, what):
         return None
 
 
+def _as_in_tests(path):
+    """Why methods do in training what they do in a test, by name, as jit.save noted it."""
+    try:
+        notes = _info(path).get("as_in_tests", {})
+        return {name: why for name, why in notes.items() if isinstance(why, str)}
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+        return {}
+
+
 def _fixed(path):
     """Names of the parameters that are not trained, statistics among them; PaddlePaddle's pickle says it in its own way."""
     named = _listed(path, "fixed")
@@ -331,11 +349,13 @@ class TranslatedLayer(Layer):
     """A layer that runs a loaded program; its parameters can be trained further. `jit.load` makes it.
 
     It begins in evaluation mode. After `train()` it does what the layer that was saved did in training; a file that does not
-    say what that is (of an older release, of a function) runs as in a test.
+    say what that is (of an older release, of a function) runs as in a test. Where the layer could not be recorded in training, as one
+    that wants labels then, the first call in training warns: it names the layer and says why.
 
     Args:
         programs (dict): what each method runs; there is "forward".
         persistable_vars (dict): the tensors that the program captures, by name: parameters, and buffers.
+        as_in_tests (dict, optional): by the names of methods that were not recorded in training, why.
 
     Examples:
         >>> import os, tempfile
@@ -348,8 +368,9 @@ class TranslatedLayer(Layer):
         >>> folder.cleanup()
     """
 
-    def __init__(self, programs, persistable_vars):
+    def __init__(self, programs, persistable_vars, as_in_tests=None):
         super().__init__()
+        self._as_in_tests = dict(as_in_tests or {})
         self._module = programs["forward"]
         self._methods = {name: module for name, module in programs.items() if name != "forward"}
         self._trained = {name: module.training for name, module in programs.items()}
@@ -375,6 +396,12 @@ class TranslatedLayer(Layer):
 
     def _called(self, method, inputs):
         module = self._trained[method] if self.training else None
+        if self.training and method in self._as_in_tests:
+            warnings.warn(
+                f"jit.load: {method} runs in training as in a test, for it could not be recorded in training when it was saved. "
+                f"{self._as_in_tests.pop(method)}",
+                stacklevel=4 if method == "forward" else 3,
+            )
         if module is None:
             module = self._module if method == "forward" else self._methods[method]
         results = module.call([_C.tensor_argument(x, method, "inputs") for x in _items(inputs)])
@@ -454,4 +481,4 @@ def load(path, **configs):
         _persistable(module, trainable, fixed, tensors)
         if module.training is not None:
             _persistable(module.training, trainable, fixed, tensors)
-    return TranslatedLayer(programs, tensors)
+    return TranslatedLayer(programs, tensors, _as_in_tests(path))

@@ -38,6 +38,17 @@ def most_repeated(error):
     return f"{os.path.basename(file)}:{line}, in {name}: {linecache.getline(file, line).strip()}"
 
 
+def innermost(error):
+    """The last line of the traceback that is outside of this package, "file:line, in function"; None if none is."""
+    found, step = None, error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            found = f"{os.path.basename(code.co_filename)}:{step.tb_lineno}, in {code.co_name}"
+        step = step.tb_next
+    return found
+
+
 def line_of(frame):
     """ "file:line, in function" of a frame."""
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name}"

@@ -269,6 +269,46 @@ def return_of_none(x):
     return seen[0]
 
 
+def _pair_or_one(x):
+    if x.sum() > 0:
+        return x, x * 2
+    return x
+
+
+def _one_or_none(x):
+    if x.sum() > 0:
+        return x * 2
+
+
+@supported
+def called_for_a_structure(x):
+    """A helper that returns another structure, or None, by a tensor: who called it asks which"""
+    found = _pair_or_one(x)
+    if isinstance(found, tuple):
+        a, b = found
+        x = a + b
+    if _one_or_none(x - 1) is None:
+        return x * 3
+    return x
+
+
+@supported
+def called_until_none(x):
+    """A helper that returns None by a tensor, in a loop that ends there"""
+    for k in range(3):
+        found = _one_or_none(x - k)
+        if found is None:
+            break
+        x = found
+    return x
+
+
+@supported
+def length_of_a_structure(x):
+    """`len` of what a helper returns, one value or several by a tensor"""
+    return x * len(_pair_or_one(x))
+
+
 @supported
 def shapes_differ(x):
     """A size that differs between the ways"""

@@ -80,8 +80,8 @@ def _pair_or_one(x):
 
 @refused("a value depends on a tensor, and the ways give a tuple of 2 and")
 def returns_of_ways(x):
-    """Returned structures that differ between the ways, of a function that is called by another: return the same ones"""
-    return len(_pair_or_one(x))
+    """Returned structures that differ between the ways, of a function that is not the first one called in a statement: give its result a name first"""
+    return x.abs() * len(_pair_or_one(x))
 
 
 def _one_or_none(x):
@@ -91,7 +91,7 @@ def _one_or_none(x):
 
 @refused("comes to its end and gives None")
 def return_in_one_way(x):
-    """`return` in one way alone, of a function that is called by another: return something in the other"""
+    """`return` in one way alone, where what goes on wants a value: return something in the other"""
     return _one_or_none(x) * 2
 
 

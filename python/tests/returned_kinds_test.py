@@ -119,6 +119,163 @@ def test_a_layer():
     assert converted(-x) is None
 
 
+def tail_call(x):
+    return tensor_or_none(x)
+
+
+def none_is_asked_for(x):
+    y = tensor_or_none(x)
+    if y is None:
+        return x - 1
+    return y + 1
+
+
+def none_is_asked_for_at_once(x):
+    if tensor_or_none(x) is None:
+        return x - 1
+    elif one_or_two(x - 2) is None:
+        return x
+    return x * 3
+
+
+def unpacked(x):
+    found = one_or_two(x)
+    if isinstance(found, tuple):
+        a, b = found
+        return a + b
+    return found * 5
+
+
+def in_a_loop(x):
+    for i in range(3):
+        y = tensor_or_none(x - i)
+        if y is None:
+            break
+        x = y * 2
+    return x
+
+
+def in_a_late_loop(x):
+    n = paddle.zeros([])
+    while n < 3:
+        y = tensor_or_none(x - n)
+        if y is None:
+            x = x - 1
+        else:
+            x = y + 2
+        n = n + 1
+    return x
+
+
+def two_calls(x):
+    a = tensor_or_none(x)
+    b = tensor_or_none(x - 3)
+    n = 1
+    if a is not None:
+        n += 1
+    if b is not None:
+        n += 2
+    return x * n
+
+
+def through_two(x):
+    y = tail_call(x)
+    return x if y is None else y * 2
+
+
+def one_of_five(x):
+    found = many_kinds(x)
+    if found is None:
+        return x
+    if isinstance(found, str):
+        return x * 2
+    if isinstance(found, list):
+        return found[0] + found[1]["a"] * found[1]["n"]
+    return found.astype("float32") * 7
+
+
+def of_a_method(x):
+    return _Helper().total(x)
+
+
+class _Helper:
+    def part(self, x, least=0):
+        if x.sum() > least:
+            return x
+        return None
+
+    def total(self, x):
+        total = paddle.zeros_like(x)
+        for least in (0, 1, 2):
+            part = self.part(x, least=least)
+            if part is not None:
+                total = total + part
+        return total
+
+
+class _Gate(paddle.nn.Layer):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x * 2
+        return None
+
+
+_GATE = _Gate()
+
+
+def of_a_layer(x):
+    y = _GATE(x)
+    if y is None:
+        y = x
+    return y
+
+
+def of_an_inner_function(x):
+    def inner(y):
+        if y.sum() > 1:
+            return y
+        return [y, y]
+
+    found = inner(x)
+    if isinstance(found, list):
+        return found[0] + found[1]
+    return found
+
+
+CALLERS = [tail_call, none_is_asked_for, none_is_asked_for_at_once, unpacked, in_a_loop, in_a_late_loop, two_calls, through_two,
+           one_of_five, of_a_method, of_a_layer, of_an_inner_function]  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", [None, [InputSpec([None])]], ids=["called", "open"])
+@pytest.mark.parametrize("function", CALLERS, ids=lambda f: f.__name__)
+def test_what_is_recorded_goes_on_with_each_kind(function, spec):
+    test_values_and_gradients_are_those_of_eager_mode(function, spec)
+
+
+def test_what_is_recorded_says_where_it_cannot_go_on():
+    """Where the call is not the first of its statement, or may be made again or not at all."""
+
+    def second(x):
+        return x.abs() + (x if tensor_or_none(x) is None else 1)
+
+    def repeated(x):
+        while tensor_or_none(x) is not None:
+            x = x - 1
+        return x
+
+    def mapped(x):
+        return list(map(tensor_or_none, [x, x]))
+
+    def hooked(x):
+        net = _Gate()
+        net.register_forward_post_hook(lambda layer, inputs, outputs: outputs)
+        return net(x)
+
+    for function in (second, repeated, mapped, hooked):
+        with pytest.raises(TypeError, match=r"returned_kinds_test.py:\d+.* the ways give"):
+            paddle.jit.to_static(function)(paddle.ones([2]))
+
+
 def test_a_choice_in_an_expression_is_of_one_kind():
     with pytest.raises(TypeError, match="the ways give"):
         paddle.jit.to_static(lambda x: len(x if x.sum() > 0 else (x, x)))(paddle.ones([2]))
@@ -136,9 +293,48 @@ def test_what_is_loaded_gives_the_kind_of_the_run(function, tmp_path):
         np.testing.assert_allclose(_slope(got, x), _slope(want, x))
 
 
-def test_files_hold_tensors_and_none(tmp_path):
-    with pytest.raises(TypeError, match="returns 'text', which a file does not hold"):
-        paddle.jit.save(many_kinds, str(tmp_path / "model"), [InputSpec([2], "float32")])
+def test_a_file_holds_texts_and_numbers_as_kinds(tmp_path):
+    paddle.jit.save(many_kinds, str(tmp_path / "model"), [InputSpec([None], "float32")])
+    loaded = paddle.jit.load(str(tmp_path / "model"))
+    tensors = lambda v: [t for part in v for t in tensors(part)] if isinstance(v, (list, tuple)) else [v]
+    for value in (5.0, 1.5, 0.75, -0.25, -2.0):
+        x = paddle.to_tensor([value / 2, value / 2])
+        want, got = many_kinds(x), loaded(x)
+        if isinstance(want, list):
+            want = [want[0], want[1]["a"]]
+        assert _same(want, got), value
+
+
+class _Words(paddle.nn.Layer):
+    def forward(self, x):
+        if x.sum() > 0:
+            return "learning" if self.training else "testing"
+        return 3 if x.mean() < -1 else False
+
+    @paddle.jit.to_static(input_spec=[InputSpec([None], "float32")])
+    def scores(self, x):
+        if x.sum() > 0:
+            return x
+        return "none"
+
+
+def test_kinds_of_methods_and_in_training(tmp_path):
+    paddle.jit.save(_Words(), str(tmp_path / "model"), [InputSpec([None], "float32")])
+    loaded = paddle.jit.load(str(tmp_path / "model"))
+    assert loaded(paddle.ones([2])) == "testing" and loaded.scores(-paddle.ones([2])) == "none"
+    assert loaded.scores(paddle.ones([2])).tolist() == [1, 1]
+    loaded.train()
+    assert loaded(paddle.ones([2])) == "learning" and loaded.scores(-paddle.ones([2])) == "none"
+
+
+def test_files_hold_no_other_things(tmp_path):
+    def either(x):
+        if x.sum() > 0:
+            return x
+        return b"text"
+
+    with pytest.raises(TypeError, match="returns b'text', which a file does not hold"):
+        paddle.jit.save(either, str(tmp_path / "model"), [InputSpec([2], "float32")])
     for function in (tensor_or_none, one_or_two):
         with pytest.raises(TypeError, match="ways give .* a file of another format"):
             paddle.jit.save(function, str(tmp_path / "model"), [InputSpec([2], "float32")], format="paddle")

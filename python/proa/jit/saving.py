@@ -38,8 +38,8 @@ def save(layer, path, input_spec=None, format="proa", **configs):
 
     What the function asserts and prints of tensors is part of the file; what it raises by a tensor is an AssertionError of
     what is loaded. A `print` to a file stays behind, with a warning. A function whose results are of another kind by a tensor (None,
-    more tensors, another dtype) gives those of the run when it is loaded; predictors give the tensors of all kinds, named
-    `output_0@2` for the first of kind 2, and the number of the one that holds, `output@WHICH`.
+    more tensors, another dtype, a text or number) gives those of the run when it is loaded; predictors give the tensors of all kinds,
+    named `output_0@2` for the first of kind 2, and the number of the one that holds, `output@WHICH`.
 
     Args:
         layer (Layer|function): what to save; a function may be decorated by to_static.
@@ -74,7 +74,7 @@ def save(layer, path, input_spec=None, format="proa", **configs):
             ValueError(f"jit.save: path must be a prefix of file names, folder/name, not the folder {path!r}")
         )
     methods = _methods(layer) if isinstance(layer, Layer) else {}
-    traces, trained, as_in_tests = {}, {}, {}
+    traces, trained, as_in_tests, constants = {}, {}, {}, {}
     targets = {"forward": (layer, input_spec, path), **{n: (m, None, f"{path}.{n}") for n, m in methods.items()}}
     for name, (target, spec, prefix) in targets.items():
         trace = traces[prefix] = recorded("jit.save", target, spec, "proa" if format == "proa" else "foreign")
@@ -89,6 +89,9 @@ def save(layer, path, input_spec=None, format="proa", **configs):
                 trained[prefix], why = None, "in training it does not give the results that output_spec names"
         if why is not None:
             as_in_tests[name] = f"{type(owner).__name__}: {why}"
+        found = [t.constant_results for t in (trace, trained[prefix] or trace)]
+        if any(found):
+            constants[name] = found
         if trace.checks:
             warnings.warn(
                 f"jit.save: what the function prints to a file is not saved; what is loaded from {prefix} does not",
@@ -104,7 +107,8 @@ def save(layer, path, input_spec=None, format="proa", **configs):
         _write(prefix, trace, trained[prefix], format, trainable)
     if format == "proa":
         with _C.AtomicFile(os.fsencode(f"{path}.pdiparams.info")) as file:
-            notes = {"trainable": trainable, "fixed": fixed, "methods": list(methods), "as_in_tests": as_in_tests}
+            notes = {"trainable": trainable, "fixed": fixed, "methods": list(methods)}
+            notes |= {"as_in_tests": as_in_tests, "constants": constants}
             file.write(json.dumps(notes).encode())
             file.commit()
 
@@ -120,7 +124,8 @@ def _in_training(layer, input_spec, trace):
         line = tracebacks.innermost(error)
         text = (str(error).strip() or "no message").splitlines()[0][:500]
         return None, f"{type(error).__name__}{f' at {line}' if line else ''}: {text}"
-    return (trained if str(trained.program) != str(trace.program) else None), None
+    same = str(trained.program) == str(trace.program) and trained.constant_results == trace.constant_results
+    return (None if same else trained), None
 
 
 def _chosen(layer, output_spec):
@@ -300,11 +305,15 @@ def _listed(path, what):
         return None
 
 
-def _as_in_tests(path):
-    """Why methods do in training what they do in a test, by name, as jit.save noted it."""
+def _notes(path):
+    """What jit.save noted of methods, by their names: {"as_in_tests": why a method does in training what it does in a test,
+    "constants": (values without tensors by the numbers of their kinds, those in training)}."""
     try:
-        notes = _info(path).get("as_in_tests", {})
-        return {name: why for name, why in notes.items() if isinstance(why, str)}
+        info = _info(path)
+        why = {name: text for name, text in info.get("as_in_tests", {}).items() if isinstance(text, str)}
+        numbered = lambda found: {int(kind): value for kind, value in found.items()}
+        constants = {name: (numbered(a), numbered(b)) for name, (a, b) in info.get("constants", {}).items()}
+        return {"as_in_tests": why, "constants": constants}
     except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return {}
 
@@ -355,7 +364,7 @@ class TranslatedLayer(Layer):
     Args:
         programs (dict): what each method runs; there is "forward".
         persistable_vars (dict): the tensors that the program captures, by name: parameters, and buffers.
-        as_in_tests (dict, optional): by the names of methods that were not recorded in training, why.
+        notes (dict, optional): what the file notes of methods besides.
 
     Examples:
         >>> import os, tempfile
@@ -368,9 +377,10 @@ class TranslatedLayer(Layer):
         >>> folder.cleanup()
     """
 
-    def __init__(self, programs, persistable_vars, as_in_tests=None):
+    def __init__(self, programs, persistable_vars, notes=None):
         super().__init__()
-        self._as_in_tests = dict(as_in_tests or {})
+        self._as_in_tests = dict((notes or {}).get("as_in_tests", {}))
+        self._constants = (notes or {}).get("constants", {})
         self._module = programs["forward"]
         self._methods = {name: module for name, module in programs.items() if name != "forward"}
         self._trained = {name: module.training for name, module in programs.items()}
@@ -409,9 +419,10 @@ class TranslatedLayer(Layer):
         if any("@LENGTHS" in name for name in names):  # those of sequences, which an Executor gives with them
             results = [t for t, name in zip(results, names, strict=True) if "@LENGTHS" not in name]
         if names[0] == "output@WHICH":
-            results = [t for t, name in zip(results, names, strict=True) if name.endswith(f"@{int(results[0])}")]
+            kind = int(results[0])
+            results = [t for t, name in zip(results, names, strict=True) if name.endswith(f"@{kind}")]
             if not results:
-                return None
+                return self._constants.get(method, ({}, {}))[self.training].get(kind)
         return results[0] if len(results) == 1 else results
 
     def __getattr__(self, name):
@@ -481,4 +492,4 @@ def load(path, **configs):
         _persistable(module, trainable, fixed, tensors)
         if module.training is not None:
             _persistable(module.training, trainable, fixed, tensors)
-    return TranslatedLayer(programs, tensors, _as_in_tests(path))
+    return TranslatedLayer(programs, tensors, _notes(path))

@@ -28,6 +28,7 @@ from proa.nn.layer.use import Uses
 # Modules that say of functions what is called in their place.
 _REPLACEMENTS = (array_functions, builtin_functions)
 use.set_converter(calls.recorded)
+_NOTED = (bool, int, float, str, type(None))  # what a file may give in the place of tensors
 # What results may hold besides tensors and containers: belongs to the recording.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type, slice)
 
@@ -52,6 +53,7 @@ class Trace:
     """
 
     def __init__(self, function, specs, layer=None, keywords=None, follow=False, file=None):
+        missed = None
         with wishes.collecting():
             while True:
                 try:
@@ -59,7 +61,13 @@ class Trace:
                     return
                 except Exception as error:
                     if not wishes.noted(error):
+                        if missed is not None and missed != str(error):
+                            error.add_note(
+                                f"  {missed}"
+                            )  # a kind with which the code that was recorded for it cannot go on
                         raise
+                    if wishes.is_of_kinds(error):
+                        missed = f"{tracebacks.innermost(error)}: {error}"
 
     def _record(self, function, specs, layer, keywords, follow, file):
         self.program = _C.Program()
@@ -148,14 +156,20 @@ class Trace:
         if choices is None:
             return [f"output_{i}" for i in range(self.num_results)]
         for count, others in choices:
-            if not count and others != [None]:
+            if not count and (len(others) != 1 or not isinstance(others[0], _NOTED)):
                 raise _C.located(
                     TypeError(
-                        f"by a tensor the function returns {others[0] if others else 'nothing'!r}, which a file does not hold: "
-                        "let it return None, or a tensor that stands for it"
+                        f"by a tensor the function returns {', '.join(map(repr, others)) or 'nothing'}, which a file does not hold: "
+                        "let it return None, a text or number, or a tensor that stands for it"
                     )
                 )
         return ["output@WHICH", *(f"output_{k}@{i}" for i, (count, _) in enumerate(choices) for k in range(count))]
+
+    @property
+    def constant_results(self):
+        """Of values without tensors among which a tensor chooses: what they are, by their numbers. A file notes them."""
+        choices = enumerate(structure.choices(self.result) or ())
+        return {i: others[0] for i, (count, others) in choices if not count and others != [None]}
 
     @property
     def results(self):

@@ -6,7 +6,7 @@ import types
 import weakref
 
 from proa.framework.size import converted_codes as _made
-from proa.jit.dy2static import properties, source
+from proa.jit.dy2static import properties, source, wishes
 from proa.jit.dy2static.expressions import RUNTIME, Expressions
 from proa.jit.dy2static.statements import NotConverted, Statements, converted
 
@@ -26,7 +26,8 @@ class Conversion:
 
 
 _conversions: dict = {}  # by id of a code object: (weak reference to it, Conversion)
-_functions: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # function: converted function
+# function: {calls of several kinds: converted function}
+_functions: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 # What rewritten functions find under the name of the runtime; it puts itself there.
 runtime_cell = types.CellType()
 
@@ -55,14 +56,19 @@ def is_made(code):
 
 def convert(function):
     """The function rewritten; itself where it is already, or cannot be."""
-    found = _functions.get(function)
+    known = _functions.get(function, {})
+    kinds = wishes.calls_of_kinds(function.__code__)
+    key = frozenset(kinds.items())
+    found = known.get(key)
     if found is None:
         if id(function.__code__) in _made:
             return function
         conversion = conversion_of(function)
+        if kinds and conversion.code is not None:
+            conversion = _convert(function, kinds)
         found = function if conversion.code is None else _with_code(function, conversion.code)
         if found is not function:
-            _functions[function] = found
+            _functions.setdefault(function, {})[key] = found
     return found
 
 
@@ -79,7 +85,7 @@ def _with_code(function, code):
     return made
 
 
-def _convert(function):
+def _convert(function, kinds=None):
     code = function.__code__
     if code.co_flags & LEFT_ALONE:
         return Conversion(why="it is a generator or coroutine")
@@ -91,7 +97,7 @@ def _convert(function):
         node = source.copied(node)
         if owner is not None:
             source.mangle(node, owner)
-        tree = _rewritten(node, properties.names_in(function.__globals__))
+        tree = _rewritten(node, properties.names_in(function.__globals__), kinds)
         made = _compiled(tree, code)
     except (NotConverted, RecursionError) as error:
         return Conversion(why=str(error).splitlines()[0])
@@ -100,8 +106,12 @@ def _convert(function):
     return Conversion(made, tree)
 
 
-def _rewritten(node, names):
+def _rewritten(node, names, kinds=None):
     numbers = itertools.count(1)
+    if kinds and not isinstance(node, ast.Lambda):
+        from proa.jit.dy2static.kinds import apart
+
+        node = apart(node, kinds, numbers)
     node.args.defaults = []
     node.args.kw_defaults = [None] * len(node.args.kwonlyargs)
     if isinstance(node, ast.Lambda):

@@ -6,19 +6,20 @@ import types
 
 from proa import _C
 from proa.framework.size import Size
-from proa.jit.dy2static import alternatives, calls, checks, functions, properties, state, writes
+from proa.jit.dy2static import alternatives, calls, checks, functions, kinds, properties, state, writes
 from proa.jit.dy2static.branches import after, choose, if_
 from proa.jit.dy2static.calls import call, read
 from proa.jit.dy2static.checks import guarded, raised
 from proa.jit.dy2static.comprehensions import listed
 from proa.jit.dy2static.generators import bounded
+from proa.jit.dy2static.kinds import is_kind, of_kinds, one_kind
 from proa.jit.dy2static.loops import for_, while_
 from proa.jit.dy2static.reads import bound, own
 from proa.jit.dy2static.signals import BREAK, CONTINUE, RAISED, Mixed, Returned
 from proa.jit.dy2static.values import condition, is_late, truth
 
 __all__ = [
-    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "delete", "for_", "if_", "listed", "bound", "own",
+    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "delete", "for_", "if_", "is_kind", "listed", "bound", "of_kinds", "one_kind", "own",
     "guarded", "negated", "raised", "read", "result", "while_", "write", "writing",
 ]  # fmt: skip
 
@@ -41,13 +42,7 @@ def result(signal):
         value = alternatives.or_none(_C.ops.equal(signal.code, _C.to_tensor(3)), signal.payload, _MAY_END)
     else:
         value = signal.value
-    # What is called by the one who records may return one of several kinds.
-    return value if tracing_frame(sys._getframe(2)) else alternatives.settled(value)
-
-
-def tracing_frame(frame):
-    """Whether a frame is that of who records a function, and not of other code that is recorded."""
-    return frame is not None and frame.f_globals.get("__name__") == "proa.jit.tracing"
+    return kinds.passed(value, sys._getframe(2))
 
 
 def _site(functions, named):

@@ -67,6 +67,25 @@ def generator(code):
     return ("generator", code.co_filename, code.co_firstlineno, code.co_name) if code.co_flags & _GENERATOR else None
 
 
+def kinds(code, position, count):
+    """The wish that what follows a call is recorded for each of `count` kinds of its result (kinds.py)."""
+    return ("kinds", code.co_filename, position, count)
+
+
+def is_of_kinds(error):
+    """Whether the wish of an error is such a one."""
+    return getattr(error, "_proa_wish", (None,))[0] == "kinds"
+
+
+def calls_of_kinds(code):
+    """{position: number of kinds} of the calls in the file of a code object for which that is wished."""
+    found = {}
+    for wish in getattr(_thread, "wishes", None) or ():
+        if wish[0] == "kinds" and wish[1] == code.co_filename:
+            found[wish[2]] = max(wish[3], found.get(wish[2], 0))
+    return found
+
+
 def _of_generator(error):
     """The wish for that generator of the user which asked for a value that only the run of the program knows."""
     if not any(text in str(error) for text in _ASKED):

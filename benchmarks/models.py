@@ -83,8 +83,9 @@ def batch(row: Row):
     return rng.standard_normal(row.shape).astype(np.float32), rng.integers(0, row.classes, row.shape[0])
 
 
-def runner(a: networks.Api, work: str):
-    """A function that does one step of the work and waits for it."""
+def runner(a: networks.Api, work: str, compiled: bool = False):
+    """A function that does one step of the work and waits for it; `compiled`: training with the network and its loss as one
+    compiled function."""
     row = WORK[work]
     net = a.prepare(getattr(networks, row.network)(a))
     x, label = (a.tensor(v) for v in batch(row))
@@ -102,8 +103,14 @@ def runner(a: networks.Api, work: str):
     net.train()
     optimizer = a.momentum(net)
 
+    def loss_of(x, label):
+        return a.F.cross_entropy(a.cast(net(x), "float32"), label)
+
+    if compiled:
+        loss_of = a.compiled(loss_of)
+
     def step():
-        loss = a.F.cross_entropy(a.cast(net(x), "float32"), label)
+        loss = loss_of(x, label)
         loss.backward()
         optimizer.step()
         a.clear_grad(optimizer)
@@ -112,8 +119,9 @@ def runner(a: networks.Api, work: str):
     return step
 
 
-def measure(name: str, work: str, seconds: float) -> dict[str, float]:
-    run, times = runner(networks.api(name), work), []
+def milliseconds(run, seconds: float) -> float:
+    """The median of the runs that fit into the time, after two to warm up."""
+    times = []
     alone = os.environ.get("OMP_NUM_THREADS") == "1"
     now = time.process_time if alone else time.perf_counter
     for _ in range(2):
@@ -123,8 +131,13 @@ def measure(name: str, work: str, seconds: float) -> dict[str, float]:
         start = now()
         run()
         times.append(now() - start)
+    return 1e3 * statistics.median(times)
+
+
+def measure(name: str, work: str, seconds: float) -> dict[str, float]:
+    ms = milliseconds(runner(networks.api(name), work), seconds)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {work: 1e3 * statistics.median(times), work + ", peak MiB": peak}
+    return {work: ms, work + ", peak MiB": peak}
 
 
 def _measure_row(work: str, args) -> dict:

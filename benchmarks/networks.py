@@ -70,6 +70,10 @@ class Api:
         net.eval()
         return net
 
+    def compiled(self, function):
+        """A function for training, compiled as the framework does it."""
+        raise NotImplementedError(f"{self.name}: compiled training is not measured")
+
     def momentum(self, net):
         return self.lib.optimizer.Momentum(0.01, 0.9, parameters=net.parameters())
 
@@ -81,6 +85,9 @@ class Api:
 
 
 class ProaApi(Api):
+    def compiled(self, function):
+        return self.lib.jit.to_static(function)
+
     def frozen(self, net, x):
         """A program: what is fused in it stands in docs/programs.md."""
         return self.lib.jit.to_static(super().frozen(net, x))
@@ -110,6 +117,9 @@ class TorchApi(Api):
 
     def cast(self, net, dtype):
         return net.to(getattr(self.lib, dtype))
+
+    def compiled(self, function):
+        return self.lib.compile(function)
 
     def momentum(self, net):
         return self.lib.optim.SGD(net.parameters(), 0.01, momentum=0.9)

@@ -211,6 +211,7 @@ void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
         if (out == nullptr || out->empty()) return {};
         if (what == "before") {
           Tensor t = Find((*out)[0], scope);
+          if (!t.defined()) t = StartOfGradient((*out)[0], scope);
           return t.defined() ? RuleValue(t) : RuleValue();
         }
         const VarDesc* v = output_variable(slot);

@@ -1,6 +1,7 @@
 // The translation of one program; private to import.h. Its parts: what is known
 // (importer_checks.cc), ops by their rules and variables (importer.cc), blocks
-// as regions (importer_regions.cc), programs that train (importer_whole.cc).
+// as regions (importer_regions.cc, importer_recurrent.cc), programs that train
+// (importer_whole.cc).
 #ifndef PROA_JIT_REFERENCE_IMPORTER_H_
 #define PROA_JIT_REFERENCE_IMPORTER_H_
 
@@ -45,6 +46,9 @@ inline bool SameSlot(const std::string& a, const std::string& b) {
 const std::vector<std::string>* FindSlot(const Slots& slots,
                                          const std::string& name);
 
+// The number of its block.
+int BlockOf(const OpDesc& op);
+
 // The only variable of a slot.
 const std::string& OneOf(const OpDesc& op, const Slots& slots,
                          const std::string& name);
@@ -71,6 +75,7 @@ struct Call {
   std::string type;
   std::map<Place, Tensor> arguments;
   std::map<std::string, Tensor> results;  // by name
+  std::map<std::string, Tensor> before;   // of a loop: what it changes
 };
 
 // What variables hold while a block is translated.
@@ -141,6 +146,8 @@ class Importer {
   void NoteResults(const OpDesc& op, const char* slot,
                    const std::shared_ptr<Call>& call, Scope& scope);
   bool IsTrained(const VarDesc& v) const;
+  // Zeros, for the gradient of an array that is written item by item.
+  Tensor StartOfGradient(const std::string& name, Scope& scope);
 
   // The lengths of the sequences in a variable, outermost first; of one that is
   // fed they are inputs, from when they are asked for.
@@ -153,6 +160,7 @@ class Importer {
   void Loop(const OpDesc& op, Scope& scope);
   void Conditional(const OpDesc& op, Scope& scope);
   void ConditionalWithGradients(const OpDesc& op, Scope& scope);
+  void Recurrent(const OpDesc& op, Scope& scope);
   void Select(const OpDesc& op, Scope& scope);
   void SelectGradient(const OpDesc& op, Scope& scope);
   void Nothing(const OpDesc&, Scope&) {}

@@ -34,6 +34,8 @@ const std::map<std::string, Importer::Handler>& Importer::Handlers() {
       {"while", &Importer::Loop},
       {"conditional_block", &Importer::Conditional},
       {"conditional_block_infer", &Importer::Conditional},
+      {"recurrent", &Importer::Recurrent},
+      {"recurrent_grad", &Importer::Gradient},
       {"while_grad", &Importer::Gradient},
       {"conditional_block_grad", &Importer::Gradient},
       {"select_input", &Importer::Select},

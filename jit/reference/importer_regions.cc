@@ -9,8 +9,6 @@
 
 namespace proa::inline v0::jit::reference::importing {
 
-namespace {
-
 int BlockOf(const OpDesc& op) {
   const auto at = op.attributes.find("sub_block");
   PROA_REQUIRE(
@@ -18,8 +16,6 @@ int BlockOf(const OpDesc& op) {
       "it has no block");
   return static_cast<int>(std::get<int64_t>(at->second.value));
 }
-
-}  // namespace
 
 void Importer::Written(int index, std::set<std::string>& names,
                        int depth) const {
@@ -111,6 +107,7 @@ void Importer::Loop(const OpDesc& op, Scope& scope) {
                 vars);
   for (size_t i = 0; i < names.size(); ++i) {
     Set(names[i], results[i], scope);
+    if (call != nullptr) call->before[names[i]] = vars[i];
   }
   if (call != nullptr) NoteResults(op, "Out", call, scope);
 }

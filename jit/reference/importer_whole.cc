@@ -107,6 +107,18 @@ void Importer::NoteResults(const OpDesc& op, const char* slot,
   }
 }
 
+// What is read of an array has its gradient written into that of the array, at
+// its place: the others are zeros.
+Tensor Importer::StartOfGradient(const std::string& name, Scope& scope) {
+  const std::string of = WithoutGrad(name);
+  const VarDesc* v = whole_ && of != name ? Var(of) : nullptr;
+  if (v == nullptr || v->kind != VarKind::kTensorArray) return Tensor();
+  const Tensor t = Find(of, scope);
+  if (!t.defined()) return t;
+  return *CallOp(*FindOp("full_like"), {{"", t}, {"", int64_t{0}}})
+              .As<Tensor>();
+}
+
 // The op of the gradients of an op: no rule says what it computes, but autograd
 // from what the op made to what it took.
 void Importer::Gradient(const OpDesc& op, Scope& scope) {
@@ -157,6 +169,16 @@ void Importer::Gradient(const OpDesc& op, Scope& scope) {
                .As<Tensor>();
     }
     Set(wanted[i], found[i], scope);
+  }
+  if (call->before.empty()) return;
+  // The block of gradients counts down what the loop counted up, and what comes
+  // after reads that.
+  std::set<std::string> written;
+  Written(BlockOf(op), written);
+  for (const auto& [name, t] : call->before) {
+    if (written.contains(name) && t.is_symbolic()) {
+      Set(name, MakeSymbolic(program_, SymbolOf(t).id()), scope);
+    }
   }
 }
 

@@ -1,5 +1,7 @@
 """Programs of PaddlePaddle 1.x whose variables are sequences (lod_level): their lengths are inputs and results beside the rows."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -374,3 +376,66 @@ def test_a_predictor_says_sequences_by_lod(tmp_path):
     np.testing.assert_allclose(
         both[0].numpy(), layer(proa.to_tensor(words), proa.to_tensor([1, 5]))[0].numpy(), rtol=1e-6
     )
+
+
+def test_scatter():
+    x, ids = _R.randn(4, 9).astype("float32"), np.array([[0], [3], [8], [8], [1], [2]], "int64")
+    updates = _R.randn(6, 1).astype("float32")
+    given = {"X": x, "Ids": ids, "Updates": updates}
+    (found,), _ = run("sequence_scatter", given, level=0, levels={"Ids": 1, "Updates": 1})
+    wanted, row = x.copy(), np.repeat(np.arange(4), _N)
+    np.add.at(wanted, (row, ids[:, 0]), updates[:, 0])
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_topk_avg_pooling():
+    rows, columns, channels, topks = np.array([2, 1, 3]), np.array([4, 2, 1]), 2, [1, 3, 5]
+    lengths = rows * columns * channels
+    x = _R.randn(lengths.sum(), 1).astype("float32")
+    given = {"X": x, "ROW": _R.randn(6, 1).astype("float32"), "COLUMN": _R.randn(7, 1).astype("float32")}
+    (found,), after = run("sequence_topk_avg_pooling", given, levels={"X": 1, "ROW": 1, "COLUMN": 1},
+                          lengths=(lengths, rows, columns), attributes={"topks": topks, "channel_num": channels})  # fmt: skip
+    wanted = []
+    for part, n, m in zip(sequences(x[:, 0], lengths), rows, columns, strict=True):
+        image = -np.sort(-part.reshape(channels, n, m), axis=2)
+        for r in range(n):
+            wanted.append([image[c, r, :k].sum() / k for c in range(channels) for k in topks])
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(after, rows)
+
+
+def test_crf_cost():
+    emission, transition = _R.randn(6, 3).astype("float32"), _R.randn(5, 3).astype("float32")
+    label = np.array([[0], [2], [1], [1], [0], [2]], "int64")
+    given = {"Emission": emission, "Transition": transition, "Label": label}
+    (found,), _ = run("linear_chain_crf", given, ["LogLikelihood"], levels={"Emission": 1, "Label": 1}, level=0,
+                      weights=("Transition",), lengths=(_N,))  # fmt: skip
+    begin, end, moves = transition[0], transition[1], transition[2:]
+
+    def score(rows, tags):
+        inner = sum(moves[a, b] for a, b in itertools.pairwise(tags))
+        return begin[tags[0]] + end[tags[-1]] + inner + sum(row[t] for row, t in zip(rows, tags, strict=True))
+
+    wanted = []
+    for rows, tags in zip(sequences(emission, _N), sequences(label[:, 0], _N), strict=True):
+        every = [np.exp(score(rows, t)) for t in itertools.product(range(3), repeat=len(rows)) if len(rows)]
+        wanted.append([np.log(sum(every)) - score(rows, tags) if len(rows) else 0.0])
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    side = np.zeros([4, 3, 3], "float32")
+    tags = np.zeros([4, 3], "int64")
+    for k, (rows, own) in enumerate(zip(sequences(emission, _N), sequences(label[:, 0], _N), strict=True)):
+        side[k, : len(rows)], tags[k, : len(rows)] = rows, own
+    given = {"Emission": side, "Transition": transition, "Label": tags, "Length": _N[:, None]}
+    (found,), _ = run(
+        "linear_chain_crf", given, ["LogLikelihood"], levels={}, level=0, weights=("Transition",), lengths=()
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_mean_iou():
+    found, wanted = np.array([[0], [1], [2], [1], [3], [3]], "int64"), np.array([[0], [1], [1], [2], [3], [1]], "int64")
+    (iou, wrong, correct), _ = run("mean_iou", {"Predictions": found, "Labels": wanted}, ["OutMeanIou", "OutWrong", "OutCorrect"],
+                                   levels={}, level=0, lengths=(), attributes={"num_classes": 5})  # fmt: skip
+    np.testing.assert_array_equal(wrong, [0, 3, 2, 1, 0])
+    np.testing.assert_array_equal(correct, [1, 1, 0, 1, 0])
+    np.testing.assert_allclose(iou.reshape(()), np.mean([1.0, 0.25, 0.0, 0.5]), rtol=1e-6)

@@ -16,7 +16,7 @@ CODES = {
 }  # fmt: skip
 
 # Kinds of variables.
-TENSOR, FEED, FETCH, STEP_SCOPES = 7, 9, 10, 11
+TENSOR, FEED, FETCH, STEP_SCOPES, RANK_TABLE, TENSOR_ARRAY = 7, 9, 10, 11, 12, 13
 
 
 class Block(int):
@@ -116,8 +116,11 @@ def _tensor_desc(dtype, dims):
 def _variable(v):
     kind = v.get("kind", TENSOR)
     described = _integer(1, kind)
-    if kind == TENSOR:
-        described += _bytes(3, _bytes(1, _tensor_desc(v["dtype"], v["dims"])) + _integer(2, v.get("lod_level", 0)))
+    if kind in (TENSOR, TENSOR_ARRAY):
+        described += _bytes(
+            3 if kind == TENSOR else 4,
+            _bytes(1, _tensor_desc(v["dtype"], v["dims"])) + _integer(2, v.get("lod_level", 0)),
+        )
     out = _bytes(1, v["name"]) + _bytes(2, described) + _integer(3, v.get("persistable", False))
     out += _integer(4, v.get("need_check_feed", False)) + _integer(5, v.get("parameter", False))
     return out + _integer(6, v.get("stop_gradient", True))
@@ -137,7 +140,7 @@ def program(blocks, version, op_versions=None):
     """The bytes of a program.
 
     Args:
-        blocks (list): of {parent, vars, ops}. A variable is {name, kind, dtype, dims, persistable, ...}, an operation
+        blocks (list): of {parent, vars, ops}, and forward if it is the gradients of another block. A variable is {name, kind, dtype, dims, persistable, ...}, an operation
             {type, inputs, outputs, attributes} with the names of variables by slot.
         version (int): of the release, 1000000 * major + 1000 * minor + patch.
         op_versions (dict, optional): version by type of op; those that the rules know if None.
@@ -146,6 +149,8 @@ def program(blocks, version, op_versions=None):
     for i, block in enumerate(blocks):
         parts = [_integer(1, i), _integer(2, block["parent"])]
         parts += [_bytes(3, _variable(v)) for v in block["vars"]] + [_bytes(4, _operation(o)) for o in block["ops"]]
+        if block.get("forward", -1) >= 0:
+            parts.append(_integer(5, block["forward"]))
         out += _bytes(1, b"".join(parts))
     return out + _bytes(4, _integer(1, version)) + _bytes(5, _versions_of_ops(blocks, op_versions))
 

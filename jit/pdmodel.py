@@ -37,7 +37,7 @@ def _block_op(kind, slot, outs, more, body, **inputs):
     graph = current()
     inputs = {name: [v.name] for name, v in inputs.items()}
     given = {slot: sorted({*graph.reads(body), *(v.name for v in outs if kind == "while")})}
-    attributes = {"sub_block": body, "is_test": True}
+    attributes = {"sub_block": body, "is_test": not graph.trains}  # in training each turn is kept
     attributes |= {"is_scalar_condition": True} if kind == "conditional_block" else {}
     graph.op(kind, {**given, **inputs}, {"Out": [v.name for v in outs], **more}, attributes)
 

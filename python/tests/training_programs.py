@@ -152,6 +152,56 @@ def generator(paddle):
     return {"x": rng.standard_normal((4, 4)).astype("f4"), "y": rng.standard_normal((4, 3)).astype("f4")}, loss
 
 
+def conditions(paddle):
+    """Ways that are chosen by the data, one within another, with parameters of their own; momentum."""
+    x, y = paddle.static.data("x", [None, 3], "float32"), paddle.static.data("y", [None, 1], "float32")
+    h, cond = _fc(paddle, x, 4, 1), paddle.static.nn.cond
+    inner = lambda: cond(paddle.mean(x) < -9.0, lambda: h, lambda: _fc(paddle, h * h, 4, 2))
+    h = cond(paddle.mean(x) > 0.0, lambda: paddle.nn.functional.relu(h) * 2.0, inner) + h
+    first, second = cond(paddle.mean(x) < 0.0, lambda: [h * 3.0, paddle.tanh(h)], lambda: [h, h])
+    loss = paddle.mean(paddle.nn.functional.square_error_cost(_fc(paddle, first * second, 1, 3), y))
+    paddle.optimizer.Momentum(0.02, 0.9).minimize(loss)
+    rng = _arrays(9)
+    return {"x": rng.standard_normal((5, 3)).astype("f4") - 0.5, "y": rng.standard_normal((5, 1)).astype("f4")}, loss
+
+
+def loops(paddle):
+    """A loop as long as a tensor says, over two variables, of which one is not read after it; Adam."""
+    x, y = paddle.static.data("x", [None, 3], "float32"), paddle.static.data("y", [None, 1], "float32")
+    count, total = paddle.full([1], 0, "int64"), _fc(paddle, x, 4, 4)
+
+    def turn(count, h, total, spare):
+        h = paddle.tanh(_fc(paddle, h, 3, 2)) * 0.5 + x
+        return [count + 1, h, total + _fc(paddle, h * h, 4, 3) * total, h * 2.0]
+
+    found = paddle.static.nn.while_loop(
+        lambda count, *_: count < 3, turn, [count, _fc(paddle, x, 3, 1), total, x * 1.0]
+    )
+    loss = paddle.mean(paddle.nn.functional.square_error_cost(_fc(paddle, found[2], 1, 5), y))
+    paddle.optimizer.Adam(0.02).minimize(loss)
+    rng = _arrays(9)
+    return {"x": rng.standard_normal((5, 3)).astype("f4"), "y": rng.standard_normal((5, 1)).astype("f4")}, loss
+
+
+def loop_in_a_condition(paddle):
+    """A loop in one way of a condition, and a condition in a loop."""
+    x, y = paddle.static.data("x", [None, 3], "float32"), paddle.static.data("y", [None, 1], "float32")
+    cond, loop = paddle.static.nn.cond, paddle.static.nn.while_loop
+
+    def repeated(h):
+        def turn(count, h):
+            return [count + 1, cond(paddle.mean(h) > 0.1, lambda: h * 0.5 + x, lambda: _fc(paddle, h, 3, 2))]
+
+        return loop(lambda count, h: count < 4, turn, [paddle.full([1], 0, "int64"), h])[1]
+
+    h = _fc(paddle, x, 3, 1)
+    h = cond(paddle.mean(x) > -9.0, lambda: repeated(h), lambda: h)
+    loss = paddle.mean(paddle.nn.functional.square_error_cost(_fc(paddle, h, 1, 5), y))
+    paddle.optimizer.SGD(0.05).minimize(loss)
+    rng = _arrays(9)
+    return {"x": rng.standard_normal((5, 3)).astype("f4"), "y": rng.standard_normal((5, 1)).astype("f4")}, loss
+
+
 PROGRAMS = {
     "sgd": _regression(lambda paddle: paddle.optimizer.SGD(0.05, weight_decay=0.01)),
     "momentum": _regression(lambda paddle: paddle.optimizer.Momentum(0.05, 0.9)),
@@ -178,4 +228,7 @@ PROGRAMS = {
     "segmenter": segmenter,
     "recurrent": recurrent,
     "generator": generator,
+    "conditions": conditions,
+    "loops": loops,
+    "loop_in_a_condition": loop_in_a_condition,
 }

@@ -75,10 +75,10 @@ class Graph:
             self._role = before
 
     @contextlib.contextmanager
-    def block(self):
-        """Operations made meanwhile go to a block of their own, whose number it gives."""
+    def block(self, forward=-1):
+        """Operations made meanwhile go to a block of their own, whose number it gives; `forward`: whose gradients they are."""
         before, self._at = self._at, len(self.blocks)
-        self.blocks.append({"parent": before, "vars": [], "ops": []})
+        self.blocks.append({"parent": before, "forward": forward, "vars": [], "ops": []})
         try:
             yield wire.Block(self._at)
         finally:
@@ -100,6 +100,19 @@ class Graph:
         self.blocks[0 if outermost else self._at]["vars"].append(declared)
         self._variables[value.name] = declared
         return value
+
+    def local(self, name, dtype, dims):
+        """Declares a variable of this very name in the block that is built, whatever others it hides; its name."""
+        declared = {"name": name, "dtype": dtype, "dims": list(dims)}
+        if all(v["name"] != name for v in self.blocks[self._at]["vars"]):
+            self.blocks[self._at]["vars"].append(declared)
+        self._variables.setdefault(name, declared)
+        return name
+
+    @property
+    def operations(self):
+        """Those of the block that is built."""
+        return self.blocks[self._at]["ops"]
 
     def special(self, name, kind, persistable):
         """Declares a variable that is no tensor."""
@@ -124,14 +137,15 @@ class Graph:
         return not (declared.get("persistable") or declared.get("need_check_feed") or constant)
 
     def rename(self, name, wish):
-        """Gives a variable, which no operation of a block within reads, another name; the one that it has now."""
+        """Gives a variable of the first block another name; the one that it has now."""
         if wish in self._names:
             return name
         self._names.add(wish)
-        for made in self.blocks[0]["ops"]:
-            for slots in (made["inputs"], made["outputs"]):
-                for slot, names in slots.items():
-                    slots[slot] = [wish if n == name else n for n in names]
+        for block in self.blocks:
+            for made in block["ops"]:
+                for slots in (made["inputs"], made["outputs"]):
+                    for slot, names in slots.items():
+                        slots[slot] = [wish if n == name else n for n in names]
         declared = self._variables[wish] = self._variables.pop(name)
         declared["name"] = wish
         return wish

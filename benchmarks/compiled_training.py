@@ -44,7 +44,7 @@ def measure(name: str, work: str, seconds: float) -> dict[str, float]:
     """Milliseconds of a step: {work: ms}."""
     framework, _, compiled = name.partition("_")
     run = models.runner(networks.api(framework), work, compiled=bool(compiled))
-    return {work: models.milliseconds(run, seconds)}
+    return {work: models.milliseconds(run, seconds, warm=6 if compiled else 2)}  # torch.compile works on for some steps
 
 
 def ratios(work: str, medians: dict[str, float], limit: float | None) -> dict[str, float | None]:

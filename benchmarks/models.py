@@ -119,12 +119,12 @@ def runner(a: networks.Api, work: str, compiled: bool = False):
     return step
 
 
-def milliseconds(run, seconds: float) -> float:
-    """The median of the runs that fit into the time, after two to warm up."""
+def milliseconds(run, seconds: float, warm: int = 2) -> float:
+    """The median of the runs that fit into the time, after some to warm up."""
     times = []
     alone = os.environ.get("OMP_NUM_THREADS") == "1"
     now = time.process_time if alone else time.perf_counter
-    for _ in range(2):
+    for _ in range(warm):
         run()
     end = time.perf_counter() + seconds
     while len(times) < 2 or (time.perf_counter() < end and len(times) < 2000):

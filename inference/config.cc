@@ -70,7 +70,9 @@ std::string Config::Summary() const {
       {"model", from_memory_ ? "from memory" : model_},
       {"parameters", parameters_},
       {"device", "cpu"},
-      {"engine", onnxruntime_ ? "ONNX Runtime" : "own"},
+      {"engine", onnxruntime_               ? "ONNX Runtime"
+                 : subgraph_engine_.empty() ? "own"
+                                            : subgraph_engine_ + " and own"},
       {"cpu_math_thread", threads_ == 0 ? "all" : absl::StrCat(threads_)},
       {"ir_optim", yes(ir_optim_)},
       {"ir_debug", yes(ir_debug())},

@@ -173,6 +173,16 @@ class Config : public AcceptedSettings {
   const std::string& onnxruntime_library() const {
     return onnxruntime_library_;
   }
+  // The engine of this name computes those parts of the program that it claims:
+  // one that a library which is linked or loaded has registered
+  // (RegisterSubgraphEngine in inference/subgraphs.h; of this project's own
+  // sources). CreatePredictor throws where there is none of the name, and
+  // writes what the engine declines, which runs here. SetOptimCacheDir is where
+  // the engine may keep what it makes. "" for none.
+  void EnableSubgraphEngine(const std::string& name) {
+    subgraph_engine_ = name;
+  }
+  const std::string& subgraph_engine() const { return subgraph_engine_; }
   void EnableORTOptimization() { ort_optimization_ = true; }
   bool ort_optimization_enabled() const { return ort_optimization_; }
 
@@ -186,6 +196,7 @@ class Config : public AcceptedSettings {
   std::string parameter_bytes_;
   std::string dump_folder_;
   std::string onnxruntime_library_;
+  std::string subgraph_engine_;
   PassStrategy passes_;
   int threads_ = 0;
   bool from_memory_ = false;

@@ -406,6 +406,15 @@ const std::vector<Effect> kEffects = {
        c.SetModel(SavedModel());
        EXPECT_EQ(Runs(c), 4);
      }},
+    {{"EnableSubgraphEngine", "subgraph_engine"},
+     [] {
+       Config c(SavedModel());
+       c.EnableSubgraphEngine("nothing");
+       EXPECT_EQ(c.subgraph_engine(), "nothing");
+       EXPECT_TRUE(Refuses(c, "is named 'nothing'; none is registered"));
+       c.EnableSubgraphEngine("");
+       EXPECT_EQ(Runs(c), 4);
+     }},
     {{"Summary"},
      [] {
        Config c(SavedModel());

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "inference/compile.h"
 #include "inference/config.h"
 #include "inference/watching.h"
 #include "tensor/tensor.h"
@@ -35,6 +36,9 @@ class Engine {
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;
 };
+
+// This library's own; `threads` as Config has them.
+std::shared_ptr<const Engine> MakeProgramEngine(Compiled compiled, int threads);
 
 // A file of ONNX (or its contents), run by ONNX Runtime, whose library is
 // loaded. Throws Error where there is no such library, naming what was tried;

@@ -11,6 +11,7 @@
 #include "inference/compile.h"
 #include "inference/engine.h"
 #include "inference/sequences.h"
+#include "inference/subgraphs.h"
 #include "inference/tensor_state.h"
 #include "inference/version.h"
 #include "inference/watching.h"
@@ -331,7 +332,31 @@ CompileSettings SettingsOf(const Config& config) {
   return out;
 }
 
+std::shared_ptr<const Engine> WithSubgraphEngine(const jit::Module& module,
+                                                 const Config& config) {
+  const auto engine = FindSubgraphEngine(config.subgraph_engine());
+  const int threads = config.cpu_math_library_num_threads();
+  CompileSettings settings = SettingsOf(config);
+  // Between parts lies what the program declares.
+  if (settings.low.has_value()) settings.low->keeps_io = true;
+  return Split(
+      module, *engine, {threads, config.ir_optim(), config.optim_cache_dir()},
+      [&](jit::Module part) {
+        return MakeProgramEngine(Compile(std::move(part), settings), threads);
+      },
+      [&](const std::string& sentence) {
+        if (!config.glog_info_disabled()) {
+          std::fprintf(stderr, "proa: %s\n", sentence.c_str());
+        }
+      });
+}
+
 }  // namespace
+
+std::shared_ptr<const Engine> MakeProgramEngine(Compiled compiled,
+                                                int threads) {
+  return std::make_shared<ProgramEngine>(std::move(compiled), threads);
+}
 
 std::shared_ptr<Predictor> CreatePredictor(const Config& config) {
   PROA_REQUIRE(config.cpu_math_library_num_threads() >= 0,
@@ -346,9 +371,11 @@ std::shared_ptr<Predictor> CreatePredictor(const Config& config) {
   }
   absl::StatusOr<jit::Module> module = Load(config);
   ThrowIfError(module.status());
-  return std::make_shared<EnginePredictor>(std::make_shared<ProgramEngine>(
-      Compile(*std::move(module), SettingsOf(config)),
-      config.cpu_math_library_num_threads()));
+  return std::make_shared<EnginePredictor>(
+      config.subgraph_engine().empty()
+          ? MakeProgramEngine(Compile(*std::move(module), SettingsOf(config)),
+                              config.cpu_math_library_num_threads())
+          : WithSubgraphEngine(*module, config));
 }
 
 PredictorPool::PredictorPool(const Config& config, size_t size) {

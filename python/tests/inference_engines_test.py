@@ -62,7 +62,7 @@ def test_what_onnx_cannot_say_runs_here(tmp_path):
     config = _config(net, tmp_path, _SPECS)
     with pytest.warns(UserWarning, match="runs parts of the model(.|\n)*digamma"):
         predictor = inference.create_predictor(config)
-    plan = predictor._module.plan.splitlines()
+    plan = predictor._runner.plan.splitlines()
     by = [line.partition(":")[0] for line in plan]
     # As few parts as the dependencies allow.
     assert by == ["ONNX Runtime", "proa", "ONNX Runtime", "proa", "ONNX Runtime"], plan
@@ -81,7 +81,7 @@ def test_a_model_that_onnx_can_say_runs_there_as_a_whole(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         predictor = inference.create_predictor(_config(net, tmp_path, _SPECS))
-    assert isinstance(predictor._module, OnnxRuntimeModule)
+    assert isinstance(predictor._runner, OnnxRuntimeModule)
 
 
 def test_parts_are_kept_on_disk(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 
 from proa import _C
 from proa.inference import Config as AnalysisConfig
-from proa.inference import create_predictor
+from proa.inference import Predictor
 
 __all__ = ["AnalysisConfig", "PaddlePredictor", "PaddleTensor", "create_paddle_predictor"]
 
@@ -43,19 +43,19 @@ class PaddleTensor:
         return self._array
 
 
-class PaddlePredictor:
-    """A predictor that is given its inputs all at once; whatever else it is asked, `inference.Predictor` answers."""
+class PaddlePredictor(Predictor):
+    """A predictor that is given its inputs all at once."""
 
-    def __init__(self, predictor):
-        self._predictor = predictor
-
-    def run(self, inputs):
-        """The outputs, PaddleTensors, for inputs in the order of the model, or by their names.
+    def run(self, inputs=None):
+        """The outputs, PaddleTensors, for inputs in the order of the model, or by their names; True, for None: what the
+        handles hold is taken.
 
         Raises:
             ValueError: another number of inputs.
         """
-        names = self._predictor.get_input_names()
+        if inputs is None:
+            return super().run()
+        names = self.get_input_names()
         if len(inputs) != len(names):
             raise _C.located(
                 ValueError(
@@ -65,17 +65,10 @@ class PaddlePredictor:
         given = {value.name: value for value in inputs}
         ordered = [given[name] for name in names] if set(given) == set(names) else inputs
         for name, value in zip(names, ordered, strict=True):
-            self._predictor.get_input_handle(name).copy_from_cpu(value.as_ndarray())
-        self._predictor.run()
-        names = self._predictor.get_output_names()
-        return [PaddleTensor(self._predictor.get_output_handle(name).copy_to_cpu(), name) for name in names]
-
-    def clone(self):
-        """Another predictor with the same parameters."""
-        return PaddlePredictor(self._predictor.clone())
-
-    def __getattr__(self, name):
-        return getattr(self._predictor, name)
+            self.get_input_handle(name).copy_from_cpu(value.as_ndarray())
+        super().run()
+        names = self.get_output_names()
+        return [PaddleTensor(self.get_output_handle(name).copy_to_cpu(), name) for name in names]
 
 
 def create_paddle_predictor(config):
@@ -97,4 +90,4 @@ def create_paddle_predictor(config):
         [[2.0, 2.0]]
         >>> folder.cleanup()
     """
-    return PaddlePredictor(create_predictor(config))
+    return PaddlePredictor(config)

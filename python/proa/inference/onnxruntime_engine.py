@@ -7,6 +7,7 @@ import warnings
 
 from proa import _C
 from proa.inference import subgraphs
+from proa.inference.runner import Runner
 
 __all__ = ["OnnxRuntimeEngine", "OnnxRuntimeModule", "imported_module", "is_onnx_file", "onnxruntime_module", "package"]
 
@@ -174,8 +175,8 @@ def _export(module, path):
     proa.onnx.export(layer, path, specs)
 
 
-class OnnxRuntimeModule:
-    """A session of ONNX Runtime in the shape of a module: `run` takes tensors and gives tensors.
+class OnnxRuntimeModule(Runner):
+    """A session of ONNX Runtime.
 
     Args:
         path (str): of the file.
@@ -202,6 +203,9 @@ class OnnxRuntimeModule:
         self.input_names = [v.name for v in self._session.get_inputs()]
         self._results = [v.name for v in self._session.get_outputs()]
         self.output_names = list(output_names or self._results)
+
+    def refusal_of_hooks(self):
+        return subgraphs.REFUSAL_OF_HOOKS
 
     def run(self, values, input_hooks=(), output_hooks=()):
         """Results of inputs in order; there are no hooks.

@@ -10,6 +10,7 @@ from proa.inference.config import Config
 from proa.inference.kinds import DataType
 from proa.inference.loading import load_module
 from proa.inference.precision import low_precision
+from proa.inference.runner import ProgramRunner
 from proa.static.sequences import lengths_name
 
 __all__ = ["Predictor", "PredictorPool", "Tensor", "create_predictor"]
@@ -121,14 +122,15 @@ class Tensor:
         self._lod = [[operator.index(n) for n in level] for level in lod]
 
 
-def _compiled(config):
-    """The module as it runs."""
+def _runner(config):
+    """What runs the model that a config names."""
+    threads = config._state.get("threads") or 0
     if config._state["onnxruntime"]:
         settings = subgraphs.Settings(
-            config._state.get("threads") or 0,
+            threads,
             config._state["ir_optim"] or config._state["ort_optimization"],
             config._cache_dir or None,
-            lambda module: module.compiled(config._running_passes()),
+            lambda module: ProgramRunner(module.compiled(config._running_passes()), threads),
         )
         with _C.eager_mode():
             return onnxruntime_engine.onnxruntime_module(
@@ -139,7 +141,8 @@ def _compiled(config):
         ops = config._ops
         low = low_precision("bfloat16", not config._state["low_io"], ops["full"], ops["mixed"], ops["bfloat16"])
     with _C.eager_mode():
-        return load_module(config).compiled(config._running_passes(), low, config._dumps(), config._dumped)
+        module = load_module(config).compiled(config._running_passes(), low, config._dumps(), config._dumped)
+    return ProgramRunner(module, threads)
 
 
 class Predictor:
@@ -159,10 +162,12 @@ class Predictor:
         >>> folder.cleanup()
     """
 
-    def __init__(self, config, module=None):
+    def __init__(self, config, runner=None):
+        if not isinstance(config, Config):
+            raise _C.located(TypeError(f"create_predictor: config must be a Config, not {type(config).__name__}"))
         self._config = config
-        self._module = _compiled(config) if module is None else module
-        self._inputs = {name: Tensor(name) for name in self._module.input_names}
+        self._runner = _runner(config) if runner is None else runner
+        self._inputs = {name: Tensor(name) for name in self._runner.input_names}
         self._outputs = {name: Tensor(name) for name in self._output_names()}
         self._input_hooks, self._output_hooks = [], []
         # Lengths of sequences are inputs and results of the program, which handles say by their lod.
@@ -171,7 +176,7 @@ class Predictor:
 
     def _output_names(self):
         seen, names = {}, []
-        for name in self._module.output_names:
+        for name in self._runner.output_names:
             seen[name] = seen.get(name, -1) + 1
             names.append(name if not seen[name] else f"{name}_{seen[name]}")
         return names
@@ -221,8 +226,8 @@ class Predictor:
         for name, value in zip(self._inputs, values):
             if value is None:
                 raise _C.located(ValueError(f"Predictor.run: input {name!r} has no value; copy_from_cpu gives it one"))
-        with _C.ThreadScope(self._config._state.get("threads") or 0), _C.eager_mode():
-            results = self._module.run(values, list(self._input_hooks), list(self._output_hooks))
+        with _C.eager_mode():
+            results = self._runner.run(values, self._input_hooks, self._output_hooks)
         for handle, value in zip(self._outputs.values(), results):
             handle._value, handle._lod = value, []
         results_alone = self.get_output_names()
@@ -236,11 +241,8 @@ class Predictor:
     def _registered(self, what, hooks, hook):
         if not callable(hook):
             raise _C.located(TypeError(f"{what}: hook must be callable, not {type(hook).__name__}"))
-        if isinstance(self._module, (onnxruntime_engine.OnnxRuntimeModule, subgraphs.SplitModule)):
-            raise _C.located(
-                NotImplementedError(f"{what}: ONNX Runtime does not show what its operators read and make; "
-                                    "leave Config.enable_onnxruntime out to see it")
-            )  # fmt: skip
+        if (reason := self._runner.refusal_of_hooks()) is not None:
+            raise _C.located(NotImplementedError(f"{what}: {reason}"))
         hooks.append(hook)
 
     def register_input_hook(self, hook):
@@ -279,7 +281,7 @@ class Predictor:
 
     def clone(self):
         """A predictor of the same model with handles of its own."""
-        return Predictor(self._config, self._module)
+        return type(self)(self._config, self._runner)
 
     def _lengths(self, name):
         """The lengths of sequences, by the lod of the input that they are of; None for other inputs."""
@@ -353,6 +355,4 @@ def create_predictor(config):
         [4, 3]
         >>> folder.cleanup()
     """
-    if not isinstance(config, Config):
-        raise _C.located(TypeError(f"create_predictor: config must be a Config, not {type(config).__name__}"))
     return Predictor(config)

@@ -4,8 +4,8 @@ An engine is an object with
 
     name                             for messages
     claims(program, outputs)         whether it computes each operation of the program: a list of bools
-    compile(module, settings)        what runs a part: an object whose `run(values)` takes and gives lists of tensors, from many
-                                     threads at once; a ValueError or NotImplementedError declines, and the part runs here
+    compile(module, settings)        what runs a part: a `runner.Runner`, or any object with its `run(values)`; a ValueError or
+                                     NotImplementedError declines, and the part runs here
 
 and `split` finds as few, and as large, parts as the dependencies allow. A part of fewer operations than an engine's
 `least_operations` is not worth carrying tensors there and back.
@@ -17,8 +17,13 @@ import warnings
 from collections.abc import Callable
 
 from proa import _C
+from proa.inference.runner import Runner
 
-__all__ = ["Settings", "SplitModule", "split"]
+__all__ = ["REFUSAL_OF_HOOKS", "Settings", "SplitModule", "split"]
+
+REFUSAL_OF_HOOKS = (
+    "ONNX Runtime does not show what its operators read and make; leave Config.enable_onnxruntime out to see it"
+)
 
 # What an exporter does before it looks at operations, too.
 _PASSES = ("without_checks", "identities", "constant_folding", "common_subexpressions", "dead_code")
@@ -157,8 +162,8 @@ def split(program, input_names, outputs, output_names, engine, settings):
     )
 
 
-class SplitModule:
-    """Parts of a program in the shape of a module: `run` takes tensors and gives tensors.
+class SplitModule(Runner):
+    """Parts of a program.
 
     Attributes:
         plan (str): the parts, by who computes them.
@@ -195,6 +200,9 @@ class SplitModule:
             self._steps.append((runner or settings.own(module), takes, gives))
             told.append(f"{who}: {', '.join(operations.block[i]['op'] for i in part)}")
         self.plan = "\n".join(told)
+
+    def refusal_of_hooks(self):
+        return REFUSAL_OF_HOOKS
 
     def run(self, values, input_hooks=(), output_hooks=()):
         """Results of inputs in order; there are no hooks."""

@@ -39,8 +39,9 @@ constexpr std::string_view kInference[] = {
     "identities",      "constant_folding", "common_subexpressions",
     "fold_parameters", "recognize",        "recognize_attention",
     "fold_norm",       "scale_weights",    "fold_parameters",
-    "fuse_norm",       "fuse_activation",  "dead_code",
-    "fuse_pointwise",  "without_reserves", "side_by_side"};
+    "fuse_norm",       "fuse_activation",  "fuse_cache",
+    "dead_code",       "fuse_pointwise",   "without_reserves",
+    "side_by_side"};
 
 bool RunPass(const Pass& pass, const std::shared_ptr<Program>& program,
              std::span<const ValueId> outputs) {

@@ -17,7 +17,7 @@ class PassBuilder:
         >>> passes.all_passes()
         ['identities', 'constant_folding', 'common_subexpressions', 'fold_parameters', 'recognize',
         'recognize_attention', 'fold_norm', 'scale_weights', 'fold_parameters', 'fuse_norm', 'fuse_activation',
-        'dead_code', 'fuse_pointwise', 'without_reserves', 'side_by_side']
+        'fuse_cache', 'dead_code', 'fuse_pointwise', 'without_reserves', 'side_by_side']
         >>> passes.delete_pass("fuse_norm")
         >>> passes.append_pass("identities")
         >>> passes.insert_pass(0, "dead_code")

@@ -4,9 +4,10 @@
 
 Each engine runs in its own process, by turns (side_by_side.py). OpenVINO and ONNX Runtime read the ONNX file that Proa
 exports of the network, PyTorch compiles the same definition with frozen weights (`torch.compile`), PaddlePaddle reads what
-it saved itself. All compute in float32, unless the row says bfloat16. Arrays go in and come out. Times are milliseconds,
-the median of the runs of a process after warming up; peak memory is that of the process, loading included. A run of a
-decoder is one token for each row: 1000 by it are tokens in a second.
+it saved itself. All compute in float32, unless the row says bfloat16. Arrays go in, which engines that can (all but
+PaddlePaddle) read where they lie, and come out. Times are milliseconds, the median of the runs of a process after warming up;
+peak memory is that of the process, loading included. A run of a decoder is one token for each row: 1000 by it are tokens in a
+second.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def _proa(row: Row, folder: str, threads: int):
         # As docs/inference.md advises for decoders, and as the other engines do.
         config.enable_memory_optim(False)
     predictor = proa.inference.create_predictor(config)
-    return _by_handles(predictor, ["x", "cache"] if row.cache else ["x"])
+    return lambda *given: [result.numpy() for result in predictor.run(list(given))][0]
 
 
 def _by_handles(predictor, names):
@@ -135,7 +136,7 @@ def _openvino(row: Row, folder: str, threads: int):
     settings = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": precision}
     compiled = core.compile_model(core.read_model(folder + "/net.onnx"), "CPU", settings)
     request = compiled.create_infer_request()
-    return lambda *given: request.infer(list(given))[compiled.output(0)]
+    return lambda *given: request.infer(list(given), share_inputs=True)[compiled.output(0)]
 
 
 def _onnxruntime(row: Row, folder: str, threads: int):

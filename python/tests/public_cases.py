@@ -268,6 +268,7 @@ FUNCTIONS = {
     "nn.functional.pad": ["f32[2,3,4], [1,2], 'constant', 0.5, 'NCL'", "f32[2,3,4,5], [1,1,2,0], 'reflect'", "f32[2,3], [0,1,2,0]", "f32[2,3,4,5], [1,1,2,0], 'circular'"],
     "nn.functional.pixel_shuffle": ["f32[2,8,3,4], 2", "f32[2,3,4,8], 2, 'NHWC'"],
     "nn.functional.prelu": ["f32[2,3,4], f32[1]", "f32[2,3,4], f32[3]"],
+    "nn.functional.rnnt_loss": ["f32[2,4,3,5], i32[2,2]=1..5, i64[2]=3..5, i64[2]=0..3"],
     "nn.functional.scaled_dot_product_attention": ["f32[2,3,2,4], f32[2,5,2,4], f32[2,5,2,4]", "f32[2,3,2,4], f32[2,3,2,4], f32[2,3,2,4], is_causal=True"],
     "nn.functional.selu": ["f32[2,3]"],
     "nn.functional.sequence_mask": ["i64[4]=0..5, 6", "i64[4]=0..5"],

@@ -72,6 +72,7 @@ from proa.nn.layer.loss import (
     MarginRankingLoss,
     MSELoss,
     NLLLoss,
+    RNNTLoss,
     SmoothL1Loss,
 )
 from proa.nn.layer.norm import (

@@ -60,6 +60,7 @@ from proa.nn.functional.pooling import (
 from proa.nn.functional.resize import interpolate, upsample
 from proa.nn.functional.search import gather_tree
 from proa.nn.functional.sparse_attention import sparse_attention
+from proa.nn.functional.transducer import rnnt_loss
 from proa.nn.functional.vision import affine_grid, grid_sample
 
 __getattr__ = _missing(__name__)

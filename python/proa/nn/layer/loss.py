@@ -232,6 +232,24 @@ class CTCLoss(Layer):
         return F.ctc_loss(log_probs, labels, input_lengths, label_lengths, self.blank, self.reduction, norm_by_times)
 
 
+class RNNTLoss(Layer):
+    """The loss of a transducer; arguments as in functional.rnnt_loss.
+
+    Examples:
+        >>> loss, x = proa.nn.RNNTLoss(), proa.nn.functional.log_softmax(proa.zeros([1, 3, 3, 4]))
+        >>> loss(x, proa.to_tensor([[1, 2]], "int32"), proa.to_tensor([3]), proa.to_tensor([2])).shape
+        []
+    """
+
+    def __init__(self, blank=0, fastemit_lambda=0.001, reduction="mean", name=None):
+        super().__init__()
+        self.name = name
+        self.blank, self.fastemit_lambda, self.reduction = blank, fastemit_lambda, reduction
+
+    def forward(self, input, label, input_lengths, label_lengths):
+        return F.rnnt_loss(input, label, input_lengths, label_lengths, self.blank, self.fastemit_lambda, self.reduction)
+
+
 class HSigmoidLoss(Layer):
     """The loss of finding a class by a walk down a binary tree: `functional.hsigmoid_loss` with a weight and a bias.
 

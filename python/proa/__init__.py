@@ -194,6 +194,7 @@ def __dir__():
 
 
 # Functions that are more than one op, and wrappers of some with Paddle's arguments. Type checkers read each `__all__`.
+from proa.tensor.arranging import *  # type: ignore[assignment]
 from proa.tensor.attribute import *  # type: ignore[assignment]
 from proa.tensor.creation import *  # type: ignore[assignment]
 from proa.tensor.einsum import einsum as einsum

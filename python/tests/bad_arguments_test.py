@@ -6,6 +6,7 @@ is an OverflowError that says so.
 """
 
 import inspect
+import itertools
 import re
 import warnings
 
@@ -85,7 +86,13 @@ def parameters_of(function):
         parameters = inspect.signature(function).parameters.values()
     except (ValueError, TypeError):
         return []
-    return [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    # Behind `*inputs` the names are of none that are given by position.
+    return list(
+        itertools.takewhile(
+            lambda name: name is not None,
+            (None if p.kind == p.VAR_POSITIONAL else p.name for p in parameters if p.kind != p.VAR_KEYWORD),
+        )
+    )
 
 
 def places_of(function, args, kwargs):

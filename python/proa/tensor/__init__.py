@@ -2,8 +2,9 @@
 
 # Not in __all__, which the root package takes over: these are names of proa.tensor alone.
 from proa.framework.names import borrow as _borrow
-from proa.tensor import attribute, creation, linalg, logic, manipulation, math, random, search, stat
+from proa.tensor import arranging, attribute, creation, linalg, logic, manipulation, math, random, search, stat
 from proa.tensor import methods as methods
+from proa.tensor.arranging import *
 from proa.tensor.array import array_length as array_length
 from proa.tensor.array import array_read as array_read
 from proa.tensor.array import array_write as array_write
@@ -20,6 +21,7 @@ from proa.tensor.search import *
 from proa.tensor.stat import *
 
 __all__ = ["einsum"]
+__all__ += arranging.__all__
 __all__ += attribute.__all__
 __all__ += creation.__all__
 __all__ += linalg.__all__

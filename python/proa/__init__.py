@@ -198,6 +198,7 @@ from proa.tensor.arranging import *  # type: ignore[assignment]
 from proa.tensor.attribute import *  # type: ignore[assignment]
 from proa.tensor.creation import *  # type: ignore[assignment]
 from proa.tensor.einsum import einsum as einsum
+from proa.tensor.elementary import *  # type: ignore[assignment]
 from proa.tensor.linalg import *  # type: ignore[assignment]
 from proa.tensor.logic import *  # type: ignore[assignment]
 from proa.tensor.manipulation import *  # type: ignore[assignment]

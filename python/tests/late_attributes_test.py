@@ -59,6 +59,8 @@ KNOWN = {
     ("allclose", "rtol"): COMPOSED,
     ("chunk", "chunks"): RANK,
     ("combinations", "r"): RANK,
+    **{(f, "p"): PYTHON for f in ("cdist", "pdist")},
+    **{(f, "axis"): PYTHON for f in ("cummax", "cummin", "cumulative_trapezoid", "logcumsumexp", "trapezoid")},
     ("diff", "n"): PYTHON,
     ("flatten", "start_axis"): RANK,
     **{(f, "num_or_indices"): RANK for f in ("dsplit", "hsplit", "tensor_split", "vsplit")},
@@ -93,6 +95,7 @@ KNOWN = {
     ("static.nn.sequence_reshape", "new_dim"): PYTHON,
     ("tensordot", "axes"): RANK,
     ("unstack", "axis"): RANK,
+    ("vander", "n"): PYTHON,
 }
 # Of calls that are recorded otherwise: these arguments beside the attribute decide it.
 KNOWN_BESIDE = {

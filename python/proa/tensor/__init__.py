@@ -2,7 +2,19 @@
 
 # Not in __all__, which the root package takes over: these are names of proa.tensor alone.
 from proa.framework.names import borrow as _borrow
-from proa.tensor import arranging, attribute, creation, linalg, logic, manipulation, math, random, search, stat
+from proa.tensor import (
+    arranging,
+    attribute,
+    creation,
+    elementary,
+    linalg,
+    logic,
+    manipulation,
+    math,
+    random,
+    search,
+    stat,
+)
 from proa.tensor import methods as methods
 from proa.tensor.arranging import *
 from proa.tensor.array import array_length as array_length
@@ -12,6 +24,7 @@ from proa.tensor.array import create_array as create_array
 from proa.tensor.attribute import *
 from proa.tensor.creation import *
 from proa.tensor.einsum import einsum
+from proa.tensor.elementary import *
 from proa.tensor.linalg import *
 from proa.tensor.logic import *
 from proa.tensor.manipulation import *
@@ -24,6 +37,7 @@ __all__ = ["einsum"]
 __all__ += arranging.__all__
 __all__ += attribute.__all__
 __all__ += creation.__all__
+__all__ += elementary.__all__
 __all__ += linalg.__all__
 __all__ += logic.__all__
 __all__ += manipulation.__all__

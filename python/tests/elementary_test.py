@@ -1,10 +1,10 @@
-"""Signs, running extrema, areas and distances beside NumPy and SciPy; gradients beside differences."""
+"""Signs, running extrema, areas and distances beside NumPy; gradients beside differences."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
-import scipy.special
 
 import proa as paddle
 
@@ -52,7 +52,7 @@ def test_more_functions():
     x, y = array(2, 3), RNG.integers(-5, 5, 3)
     close(paddle.ldexp(T(x), T(y)), np.ldexp(x, y))
     close(paddle.ldexp(T(np.array([3])), T(np.array([2]))), np.float32([12]))
-    close(paddle.gammaln(T(np.abs(x) * 9)), scipy.special.gammaln(np.abs(x) * 9))
+    close(paddle.gammaln(T(np.abs(x) * 9)), np.vectorize(math.lgamma)(np.abs(x) * 9))
     close(paddle.polar(T(np.abs(x)), T(x)), np.abs(x) * np.exp(1j * x))
     assert paddle.isreal(T(np.array([1 + 0j, 1j, 0j]))).tolist() == [True, False, True]
     with pytest.raises(TypeError, match="signbit: complex numbers have no order"):

@@ -1,5 +1,7 @@
 """Products of several matrices."""
 
+import functools as _functools
+
 from proa import _C
 from proa.framework.attributes import known_number as _known_number
 from proa.framework.names import borrow as _borrow
@@ -22,34 +24,58 @@ def multi_dot(x, name=None):
         >>> proa.linalg.multi_dot([a, b, c]).tolist()
         [[12.0], [12.0]]
     """
-    tensors = _tensor_list(x, "multi_dot", "x")
+    # Products of small matrices take less time than what is looked up here.
+    tensors = list(x) if type(x) in (list, tuple) else []
+    for m in tensors or (None,):
+        if type(m) is not _C.Tensor:
+            tensors = _tensor_list(x, "multi_dot", "x")
+            break
     if len(tensors) < 2:
         raise _C.located(ValueError(f"multi_dot: at least two tensors are needed, not {len(tensors)}"))
-    first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    shapes = [m.shape for m in tensors]
+    first, last = len(shapes[0]) == 1, len(shapes[-1]) == 1
     if first:
         tensors[0] = _C.ops.unsqueeze(tensors[0], 0)
+        shapes[0] = tensors[0].shape
     if last:
         tensors[-1] = _C.ops.unsqueeze(tensors[-1], 1)
-    shapes = [m.shape for m in tensors]
-    for i, m in enumerate(tensors):
-        if len(shapes[i]) != 2:
+        shapes[-1] = tensors[-1].shape
+    sizes = []
+    for shape in shapes:
+        if len(shape) != 2:
+            m, i = next((m, i) for i, m in enumerate(tensors) if len(m.shape) != 2)
             raise _C.located(
                 ValueError(f"multi_dot: tensor {i} must be a matrix; it is {list(m.shape)} {m.dtype.name}")
             )
-    sizes = [shapes[0][0], *(shape[1] for shape in shapes)]
-    order = _best_order([n if isinstance(n, int) else _TYPICAL for n in sizes])
-
-    out = _product(tensors, order, 0, len(tensors) - 1)
+        n = shape[0]
+        sizes.append(n if type(n) is int else _TYPICAL)
+    n = shape[1]
+    sizes.append(n if type(n) is int else _TYPICAL)
+    out = _product(tensors, _order_of(tuple(sizes)))
     if first:
         out = _C.ops.squeeze(out, 0)
     return _C.ops.squeeze(out, -1) if last else out
 
 
-def _product(tensors, order, i, j):
-    if i == j:
-        return tensors[i]
-    k = order[i, j]
-    return _C.ops.matmul(_product(tensors, order, i, k), _product(tensors, order, k + 1, j))
+def _product(tensors, order):
+    a, b = order
+    a = tensors[a] if type(a) is int else _product(tensors, a)
+    b = tensors[b] if type(b) is int else _product(tensors, b)
+    return _C.ops.matmul(a, b)
+
+
+@_functools.lru_cache(maxsize=256)
+def _order_of(sizes):
+    """Which matrices, or products of them, are multiplied: pairs of numbers and pairs."""
+    split = _best_order(sizes)
+
+    def order(i, j):
+        if i == j:
+            return i
+        k = split[i, j]
+        return order(i, k), order(k + 1, j)
+
+    return order(0, len(sizes) - 2)
 
 
 # More matrices than this are taken in halves: the best order of n of them takes n^3 steps to find.
@@ -62,7 +88,7 @@ def _best_order(sizes):
     A long range is split where its inner size is least among those of its middle half; what is left of it is split best.
     """
     n = len(sizes) - 1
-    if n <= 3:  # the usual case, which is to cost no more than the products of small matrices
+    if n <= 3:  # the usual case
         a, b, c, d = sizes if n == 3 else (*sizes, 0)
         last = n == 3 and a * b * c + a * c * d < b * c * d + a * b * d
         return {(0, 1): 0, (1, 2): 1, (0, n - 1): int(last)}

@@ -383,6 +383,29 @@ def test_unfold_and_fold():
     close(F.fold(tensor(g), [5, 6], **arguments), image.grad.numpy(), 1e-4)
 
 
+def test_pixel_unshuffle_is_the_way_back():
+    x = array(2, 3, 4, 6)
+    small = F.pixel_unshuffle(tensor(x), 2)
+    assert small.shape == [2, 12, 2, 3]
+    close(small[:, 5], x[:, 1, 0::2, 1::2])
+    close(F.pixel_shuffle(small, 2), x)
+    last = F.pixel_unshuffle(tensor(np.ascontiguousarray(x.transpose(0, 2, 3, 1))), 2, "NHWC")
+    close(last.transpose([0, 3, 1, 2]), small.numpy())
+    with pytest.raises(ValueError, match="the image is not divisible by downscale_factor, 4"):
+        F.pixel_unshuffle(tensor(x), 4)
+    with pytest.raises(ValueError, match="downscale_factor must be a positive int"):
+        F.pixel_unshuffle(tensor(x), 0)
+
+
+def test_channel_shuffle():
+    x = array(2, 6, 2, 3)
+    close(F.channel_shuffle(tensor(x), 3), x[:, [0, 2, 4, 1, 3, 5]])
+    close(F.channel_shuffle(tensor(x), 3, "NHWC"), x[..., [0, 1, 2]])
+    close(F.channel_shuffle(F.channel_shuffle(tensor(x), 3), 2), x)
+    with pytest.raises(ValueError, match="the channels are not divisible by groups, 4"):
+        F.channel_shuffle(tensor(x), 4)
+
+
 def test_pixel_shuffle():
     x = array(2, 8, 3, 2)
     expected = x.reshape(2, 2, 2, 2, 3, 2).transpose(0, 1, 4, 2, 5, 3).reshape(2, 2, 6, 4)

@@ -252,6 +252,7 @@ FUNCTIONS = {
     "nn.functional.bilinear": ["f32[2,3], f32[2,4], f32[5,3,4], f32[1,5]"],
     "nn.functional.binary_cross_entropy": ["f32[2,3]=0.3, f32[2,3]=0.5", "f32[2,3]=0.3, f32[2,3]=0.5, reduction='none'"],
     "nn.functional.binary_cross_entropy_with_logits": ["f32[2,3], f32[2,3]=0.5", "f32[2,3], f32[2,3]=0.5, reduction='sum'"],
+    "nn.functional.channel_shuffle": ["f32[2,4,3,3], 2", "f32[2,3,3,6], 3, 'NHWC'"],
     "nn.functional.conv1d": ["f32[2,3,8], f32[4,3,3], f32[4]", "f32[2,3,8], f32[4,3,3], stride=2, padding='SAME'"],
     "nn.functional.conv1d_transpose": ["f32[2,3,5], f32[3,4,3], f32[4], 2"],
     "nn.functional.conv2d": [
@@ -317,6 +318,7 @@ FUNCTIONS = {
     "nn.functional.one_hot": ["i64[4]=0..5, 5"],
     "nn.functional.pad": ["f32[2,3,4], [1,2], 'constant', 0.5, 'NCL'", "f32[2,3,4,5], [1,1,2,0], 'reflect'", "f32[2,3], [0,1,2,0]", "f32[2,3,4,5], [1,1,2,0], 'circular'"],
     "nn.functional.pixel_shuffle": ["f32[2,8,3,4], 2", "f32[2,3,4,8], 2, 'NHWC'"],
+    "nn.functional.pixel_unshuffle": ["f32[2,3,4,6], 2", "f32[2,4,6,3], 2, 'NHWC'"],
     "nn.functional.prelu": ["f32[2,3,4], f32[1]", "f32[2,3,4], f32[3]"],
     "nn.functional.rnnt_loss": ["f32[2,4,3,5], i32[2,2]=1..5, i64[2]=3..5, i64[2]=0..3"],
     "nn.functional.scaled_dot_product_attention": ["f32[2,3,2,4], f32[2,5,2,4], f32[2,5,2,4]", "f32[2,3,2,4], f32[2,3,2,4], f32[2,3,2,4], is_causal=True"],

@@ -37,6 +37,7 @@ from proa.nn.layer.attention import MultiHeadAttention
 from proa.nn.layer.common import (
     AlphaDropout,
     Bilinear,
+    ChannelShuffle,
     CosineSimilarity,
     Dropout,
     Dropout2D,
@@ -51,6 +52,7 @@ from proa.nn.layer.common import (
     Pad3D,
     PairwiseDistance,
     PixelShuffle,
+    PixelUnshuffle,
     Unfold,
     Upsample,
     UpsamplingBilinear2D,

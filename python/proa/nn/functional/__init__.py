@@ -39,7 +39,14 @@ from proa.nn.functional.loss import (
 )
 from proa.nn.functional.many_classes import class_center_sample, hsigmoid_loss, margin_cross_entropy
 from proa.nn.functional.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm
-from proa.nn.functional.patches import fold, pixel_shuffle, temporal_shift, unfold
+from proa.nn.functional.patches import (
+    channel_shuffle,
+    fold,
+    pixel_shuffle,
+    pixel_unshuffle,
+    temporal_shift,
+    unfold,
+)
 from proa.nn.functional.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,

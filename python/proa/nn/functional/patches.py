@@ -24,9 +24,7 @@ def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
         [1, 1, 4, 4]
     """
     x = _C.tensor_argument(x, "pixel_shuffle", "x")
-    upscale_factor = number(plain_ints(known_number("pixel_shuffle", "upscale_factor", upscale_factor)))
-    if not isinstance(upscale_factor, int) or upscale_factor < 1:
-        raise _C.located(ValueError(f"pixel_shuffle: upscale_factor must be a positive int, not {upscale_factor!r}"))
+    upscale_factor = _positive_int("pixel_shuffle", "upscale_factor", upscale_factor)
     require_dims("pixel_shuffle", "x", x, 4)
     ops, r = _C.ops, upscale_factor
     last = is_channel_last("pixel_shuffle", data_format, 2)
@@ -40,6 +38,67 @@ def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
         return ops.reshape(x, [n, height * r, width * r, c])
     x = ops.transpose(ops.reshape(x, [n, c, r, r, height, width]), [0, 1, 4, 2, 5, 3])
     return ops.reshape(x, [n, c, height * r, width * r])
+
+
+def _positive_int(op, name, value):
+    value = number(plain_ints(known_number(op, name, value)))
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise _C.located(ValueError(f"{op}: {name} must be a positive int, not {value!r}"))
+    return value
+
+
+def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):
+    """[N, C, H * r, W * r] to [N, C * r * r, H, W]: the way back of pixel_shuffle.
+
+    Args:
+        x (Tensor): images.
+        downscale_factor (int): r.
+        data_format (str): "NCHW" or "NHWC".
+
+    Examples:
+        >>> proa.nn.functional.pixel_unshuffle(proa.ones([1, 1, 4, 4]), 2).shape
+        [1, 4, 2, 2]
+    """
+    x = _C.tensor_argument(x, "pixel_unshuffle", "x")
+    r = _positive_int("pixel_unshuffle", "downscale_factor", downscale_factor)
+    require_dims("pixel_unshuffle", "x", x, 4)
+    last = is_channel_last("pixel_unshuffle", data_format, 2)
+    says = f"pixel_unshuffle: the image is not divisible by downscale_factor, {r}; x is {{}} {x.dtype.name}"
+    for axis in (1, 2) if last else (2, 3):
+        x = require_multiple(x, x.shape[axis], r, says, x)
+    n, c = x.shape[0], x.shape[3] if last else x.shape[1]
+    height, width = (size // r for size in (x.shape[1:3] if last else x.shape[2:]))
+    if last:
+        x = _C.ops.transpose(_C.ops.reshape(x, [n, height, r, width, r, c]), [0, 1, 3, 5, 2, 4])
+        return _C.ops.reshape(x, [n, height, width, c * r * r])
+    x = _C.ops.transpose(_C.ops.reshape(x, [n, c, height, r, width, r]), [0, 1, 3, 5, 2, 4])
+    return _C.ops.reshape(x, [n, c * r * r, height, width])
+
+
+def channel_shuffle(x, groups, data_format="NCHW", name=None):
+    """Channels of several groups by turns: of two groups a0 b0 a1 b1 ... from a0 a1 ... b0 b1 ... (Zhang et al., 2018).
+
+    Args:
+        x (Tensor): images.
+        groups (int): that the channels are of.
+        data_format (str): "NCHW" or "NHWC".
+
+    Examples:
+        >>> x = proa.arange(4.0).reshape([1, 4, 1, 1])
+        >>> proa.nn.functional.channel_shuffle(x, 2).flatten().tolist()
+        [0.0, 2.0, 1.0, 3.0]
+    """
+    x = _C.tensor_argument(x, "channel_shuffle", "x")
+    groups = _positive_int("channel_shuffle", "groups", groups)
+    require_dims("channel_shuffle", "x", x, 4)
+    axis = 3 if is_channel_last("channel_shuffle", data_format, 2) else 1
+    says = f"channel_shuffle: the channels are not divisible by groups, {groups}; x is {{}} {x.dtype.name}"
+    x = require_multiple(x, x.shape[axis], groups, says, x)
+    shape = list(x.shape)
+    x = _C.ops.reshape(x, [*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :]])
+    order = list(range(5))
+    order[axis], order[axis + 1] = axis + 1, axis
+    return _C.ops.reshape(_C.ops.transpose(x, order), shape)
 
 
 def _four(op, paddings):

@@ -83,6 +83,7 @@ KNOWN = {
     ("nn.functional.layer_norm", "normalized_shape"): RANK,
     ("nn.functional.maxout", "groups"): PYTHON,
     ("nn.functional.channel_shuffle", "groups"): PYTHON,
+    ("nn.functional.multi_margin_loss", "p"): PYTHON,
     ("nn.functional.pixel_shuffle", "upscale_factor"): PYTHON,
     ("nn.functional.pixel_unshuffle", "downscale_factor"): PYTHON,
     ("nn.functional.temporal_shift", "shift_ratio"): PYTHON,

@@ -77,6 +77,16 @@ from proa.nn.layer.loss import (
     RNNTLoss,
     SmoothL1Loss,
 )
+from proa.nn.layer.margin import (
+    CosineEmbeddingLoss,
+    GaussianNLLLoss,
+    MultiLabelSoftMarginLoss,
+    MultiMarginLoss,
+    PoissonNLLLoss,
+    SoftMarginLoss,
+    TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
+)
 from proa.nn.layer.norm import (
     BatchNorm,
     BatchNorm1D,

@@ -38,6 +38,16 @@ from proa.nn.functional.loss import (
     square_error_cost,
 )
 from proa.nn.functional.many_classes import class_center_sample, hsigmoid_loss, margin_cross_entropy
+from proa.nn.functional.margin import (
+    cosine_embedding_loss,
+    gaussian_nll_loss,
+    multi_label_soft_margin_loss,
+    multi_margin_loss,
+    poisson_nll_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
 from proa.nn.functional.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm
 from proa.nn.functional.patches import (
     channel_shuffle,

@@ -110,6 +110,26 @@ def test_unflatten():
             paddle.unflatten(T(x), 1, sizes)
 
 
+def test_windows():
+    x = array(3, 7)
+    windows = np.lib.stride_tricks.sliding_window_view(x, 3, 1)
+    for step in (1, 2, 5):
+        same(paddle.unfold(T(x), 1, 3, step), windows[:, ::step])
+    same(T(x.T.copy()).t().unfold(-1, 3, 2), windows[:, ::2])
+    same(paddle.unfold(T(x), 0, 2, 1), np.lib.stride_tricks.sliding_window_view(x, 2, 0))
+    same(paddle.as_strided(T(x), [2, 3], [7, 2], 1), x[:2, 1:6:2])
+    y = T(x)
+    y.unfold(0, 1, 2)[0, 0] = 5.0
+    assert y[0, 0] == 5.0
+    for size, step, says in (
+        (8, 1, "size must be from 0"),
+        (-1, 1, "size must be from 0"),
+        (2, 0, "step must be positive"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            paddle.unfold(T(x), 1, size, step)
+
+
 def test_take():
     x, index = array(3, 4), np.array([[0, 11], [-1, -12]])
     same(paddle.take(T(x), T(index)), np.take(x, index))

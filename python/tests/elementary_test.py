@@ -70,6 +70,29 @@ def test_isin(dtype):
     assert paddle.isin(T([1.0, 2.0]), 2).tolist() == [False, True]
 
 
+def test_norms_and_products_of_linalg():
+    x, y = array(2, 3, 4), array(3, 4)
+    z = x[0] + 1j * y
+    close(paddle.linalg.vecdot(T(x), T(y)), (x * y).sum(-1))
+    close(paddle.linalg.vecdot(T(x), T(y), 1), (x * y).sum(1))
+    close(paddle.linalg.vecdot(T(z), T(y)), (z.conj() * y).sum(-1))
+    close(paddle.linalg.matrix_transpose(T(x)), x.swapaxes(1, 2))
+    for p in (0, 1, 2, 3.5, np.inf, -np.inf):
+        close(paddle.linalg.vector_norm(T(x), p), np.linalg.norm(x.reshape(-1), p))
+        close(paddle.linalg.vector_norm(T(z), p, 1, True), np.linalg.norm(z, p, 1, True))
+        close(paddle.linalg.vector_norm(T(x), p, [0, 2]), np.linalg.norm(x.swapaxes(0, 1).reshape(3, -1), p, 1))
+    for p in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
+        close(paddle.linalg.matrix_norm(T(x), p), np.linalg.norm(x, p, (1, 2)), 1e-9)
+        close(paddle.linalg.matrix_norm(T(x), p, [2, 0], True), np.linalg.norm(x, p, (2, 0), True), 1e-9)
+    with pytest.raises(IndexError, match="vecdot: axis 3 is out of range"):
+        paddle.linalg.vecdot(T(x), T(y), 3)
+    with pytest.raises(ValueError, match="matrix_norm: two axes are needed"):
+        paddle.linalg.matrix_norm(T(x), axis=[0])
+    with pytest.raises(TypeError, match="positive: x must be numbers"):
+        paddle.positive(T([True]))
+    assert paddle.less(T([1, 2]), T([2, 2])).tolist() == [True, False]
+
+
 def test_bucketize():
     x, edges = array(3, 4), np.sort(array(6))
     close(paddle.bucketize(T(x), T(edges)), np.searchsorted(edges, x))

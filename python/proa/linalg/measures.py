@@ -4,14 +4,16 @@ import math
 
 from proa import _C
 from proa.framework.attributes import is_late as _is_late
+from proa.framework.attributes import known_ints as _known_ints
 from proa.framework.attributes import known_number as _known_number
+from proa.framework.attributes import known_real as _known_real
 from proa.framework.attributes import number as _number
 from proa.framework.dtype import finfo as _finfo
 from proa.framework.names import borrow as _borrow
 from proa.framework.requirements import require as _require
 from proa.tensor.linalg import norm
 
-__all__ = ["cond", "matrix_rank"]
+__all__ = ["cond", "matrix_norm", "matrix_rank", "vector_norm"]
 
 
 def cond(x, p=None, name=None):
@@ -45,6 +47,43 @@ def cond(x, p=None, name=None):
     values = _C.ops.svdvals(x)
     largest, smallest = values[..., 0], values[..., -1]
     return smallest / largest if p == -2 else largest / smallest
+
+
+def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None):
+    """sum(|x|**p)**(1 / p) over some axes; the largest and the smallest |x| for p infinity and -infinity; for 0 how many are not 0.
+
+    Args:
+        x (Tensor): floating or complex numbers.
+        p (float): any number.
+        axis (int|list[int], optional): by default all.
+        keepdim (bool): whether these stay with size 1.
+
+    Examples:
+        >>> proa.linalg.vector_norm(proa.to_tensor([[3.0, 4.0], [0.0, 1.0]]), axis=1).tolist()
+        [5.0, 1.0]
+    """
+    x = _C.tensor_argument(x, "vector_norm", "x")
+    if not (x.is_floating_point() or x.is_complex()):
+        raise _C.located(TypeError(f"vector_norm: x must be float or complex; it is {list(x.shape)} {x.dtype.name}"))
+    p = _known_real("vector_norm", "p", p)
+    axis = (
+        [] if axis is None else _known_ints("vector_norm", "axis", axis if isinstance(axis, (list, tuple)) else [axis])
+    )
+    return _C.ops.p_norm(x.abs() if x.is_complex() else x, p, axis, keepdim)
+
+
+def matrix_norm(x, p="fro", axis=(-2, -1), keepdim=False, name=None):
+    """The norm of matrices, which lie along two axes; `norm` says which there are.
+
+    Examples:
+        >>> proa.linalg.matrix_norm(proa.to_tensor([[3.0, 4.0], [0.0, 0.0]])).item()
+        5.0
+    """
+    x = _C.tensor_argument(x, "matrix_norm", "x")
+    axis = _known_ints("matrix_norm", "axis", axis)
+    if len(axis) != 2:
+        raise _C.located(ValueError(f"matrix_norm: two axes are needed, not {axis}"))
+    return norm(x, _known_number("matrix_norm", "p", p), axis, keepdim)
 
 
 def matrix_rank(x, tol=None, hermitian=False, name=None):

@@ -3,12 +3,13 @@
 import functools as _functools
 
 from proa import _C
+from proa.framework.attributes import known_int as _known_int
 from proa.framework.attributes import known_number as _known_number
 from proa.framework.names import borrow as _borrow
 from proa.framework.requirements import require_sizes as _require_sizes
 from proa.tensor.attribute import tensor_list as _tensor_list
 
-__all__ = ["matrix_power", "multi_dot"]
+__all__ = ["matrix_power", "matrix_transpose", "multi_dot", "vecdot"]
 
 _TYPICAL = 64  # what a size that is known only when the program runs counts as, where an order is chosen
 
@@ -110,6 +111,36 @@ def _best_order(sizes):
             k = split[i, j]
             cost[i, j] = cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
     return split
+
+
+def vecdot(x, y, axis=-1, name=None):
+    """The products of vectors along an axis, with broadcasting; of complex ones x is conjugated.
+
+    Examples:
+        >>> proa.linalg.vecdot(proa.to_tensor([[1.0, 2.0], [0.0, 1.0]]), proa.to_tensor([3.0, 4.0])).tolist()
+        [11.0, 4.0]
+    """
+    x, y = _C.tensor_argument(x, "vecdot", "x"), _C.tensor_argument(y, "vecdot", "y")
+    rank = max(len(x.shape), len(y.shape))
+    axis = _known_int("vecdot", "axis", axis)
+    if not -rank <= axis < rank:
+        what = f"x is {list(x.shape)}, y is {list(y.shape)}"
+        raise _C.located(IndexError(f"vecdot: axis {axis} is out of range; {what}"))
+    return _C.ops.sum((_C.ops.conj(x) if x.is_complex() else x) * y, [axis])
+
+
+def matrix_transpose(x, name=None):
+    """x with its last two dims exchanged, as a view.
+
+    Examples:
+        >>> proa.linalg.matrix_transpose(proa.ones([2, 3, 4])).shape
+        [2, 4, 3]
+    """
+    x = _C.tensor_argument(x, "matrix_transpose", "x")
+    rank = len(x.shape)
+    if rank < 2:
+        raise _C.located(ValueError(f"matrix_transpose: x must be matrices [..., M, N]; it is {list(x.shape)}"))
+    return _C.ops.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
 def matrix_power(x, n, name=None):

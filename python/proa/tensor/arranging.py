@@ -11,6 +11,7 @@ from proa.tensor.manipulation import known_axis_of
 from proa.tensor.method import method as _method
 
 __all__ = [
+    "as_strided",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
@@ -37,6 +38,7 @@ __all__ = [
     "take",
     "tensor_split",
     "unflatten",
+    "unfold",
     "vsplit",
     "vstack",
 ]
@@ -322,6 +324,60 @@ def dsplit(x, num_or_indices, name=None):
         [[1, 2, 2], [1, 2, 2]]
     """
     return _split_of("dsplit", x, num_or_indices, 3, 2)
+
+
+@_method
+def as_strided(x, shape, stride, offset=0, name=None):
+    """The tensor whose element at index i is number offset + sum(i[k] * stride[k]) of x in row-major order.
+
+    Args:
+        x (Tensor): of any shape; the result is a view of it if it is contiguous.
+        shape (list[int]): of the result.
+        stride (list[int]): how far neighbours along each dim are apart; 0 and negative ones are possible.
+        offset (int): number of the first element.
+
+    Examples:
+        >>> proa.as_strided(proa.arange(5), [3, 3], [1, 1]).tolist()
+        [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
+    """
+    x = _C.tensor_argument(x, "as_strided", "x")
+    shape, stride = known_ints("as_strided", "shape", shape), known_ints("as_strided", "stride", stride)
+    return _C.ops.as_strided(x, shape, stride, known_int("as_strided", "offset", offset))
+
+
+@_method
+def unfold(x, axis, size, step, name=None):
+    """Windows of an axis: where it was stands which of them, and a last dim has their elements.
+
+    Args:
+        x (Tensor): one dim or more, of known sizes; the result is a view of it if it is contiguous.
+        axis (int): along which.
+        size (int): of a window.
+        step (int): how far windows are apart.
+
+    Examples:
+        >>> proa.unfold(proa.arange(7), 0, 3, 2).tolist()
+        [[0, 1, 2], [2, 3, 4], [4, 5, 6]]
+    """
+    x = _C.tensor_argument(x, "unfold", "x")
+    axis = known_axis_of("unfold", axis, x)
+    size, step = known_int("unfold", "size", size), known_int("unfold", "step", step)
+    if is_late(*x.shape[1:]) or (axis == 0 and is_late(x.shape[0])):
+        raise _C.located(ValueError(f"unfold: sizes must be known; x is {list(x.shape)}"))
+    if not 0 <= size <= x.shape[axis]:
+        raise _C.located(
+            ValueError(f"unfold: size must be from 0 to that of dim {axis}; it is {size}, x is {list(x.shape)}")
+        )
+    if step < 1:
+        raise _C.located(ValueError(f"unfold: step must be positive; it is {step}"))
+    strides = [1]
+    for n in reversed(x.shape[1:]):
+        strides.insert(0, strides[0] * n)
+    shape = [*x.shape, size]
+    shape[axis] = (x.shape[axis] - size) // step + 1
+    strides.append(strides[axis])
+    strides[axis] *= step
+    return _C.ops.as_strided(x, shape, strides)
 
 
 @_method

@@ -25,10 +25,12 @@ __all__ = [
     "isposinf",
     "isreal",
     "ldexp",
+    "less",
     "logaddexp",
     "logcumsumexp",
     "pdist",
     "polar",
+    "positive",
     "signbit",
     "sinc",
     "trapezoid",
@@ -224,6 +226,30 @@ def isreal(x, name=None):
     """
     x = _C.tensor_argument(x, "isreal", "x")
     return _C.ops.imag(x) == 0 if x.is_complex() else _C.ops.full_like(x, True, "bool")
+
+
+@_method
+def less(x, y, name=None):
+    """less_than by its other name.
+
+    Examples:
+        >>> proa.less(proa.to_tensor([1, 2]), proa.to_tensor([2, 2])).tolist()
+        [True, False]
+    """
+    return _C.ops.less_than(x, y)
+
+
+def positive(x, name=None):
+    """A copy of numbers.
+
+    Examples:
+        >>> proa.positive(proa.to_tensor([-1, 2])).tolist()
+        [-1, 2]
+    """
+    x = _C.tensor_argument(x, "positive", "x")
+    if x.dtype == _C.bool:
+        raise _C.located(TypeError(f"positive: x must be numbers; it is {list(x.shape)} bool"))
+    return _C.ops.assign(x)
 
 
 @_method

@@ -11,7 +11,9 @@ from proa.tensor import (
     logic,
     manipulation,
     math,
+    placing,
     random,
+    running,
     search,
     stat,
 )
@@ -29,7 +31,9 @@ from proa.tensor.linalg import *
 from proa.tensor.logic import *
 from proa.tensor.manipulation import *
 from proa.tensor.math import *
+from proa.tensor.placing import *
 from proa.tensor.random import *
+from proa.tensor.running import *
 from proa.tensor.search import *
 from proa.tensor.stat import *
 
@@ -42,7 +46,9 @@ __all__ += linalg.__all__
 __all__ += logic.__all__
 __all__ += manipulation.__all__
 __all__ += math.__all__
+__all__ += placing.__all__
 __all__ += random.__all__
+__all__ += running.__all__
 __all__ += search.__all__
 __all__ += stat.__all__
 

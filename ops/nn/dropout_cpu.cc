@@ -18,7 +18,7 @@ namespace {
 
 // Elements that are worked on together. Few: stores past the caches take their
 // time, in which the words of the next elements can be computed.
-constexpr int64_t kTogether = 128;
+constexpr int64_t kTogether = 256;
 
 // What a kept element is multiplied with.
 double Scale(double p, bool training, std::string_view mode) {
@@ -34,13 +34,24 @@ uint64_t LeastKept(double p) {
   return static_cast<uint64_t>(std::ceil(p * 0x1p24)) << 8;
 }
 
-void Compare(const uint32_t* words, uint64_t least, int64_t n, uint8_t* kept) {
+// y = x * scale and kept = 1 where words[i] >= least, else both 0.
+template <typename T>
+void Decide(const T* __restrict x, const uint32_t* __restrict words,
+            uint64_t least, double scale, int64_t n, T* __restrict y,
+            uint8_t* __restrict kept) {
+  using A = typename Accumulate<T>::type;
   if (least >> 32 != 0) {
     std::memset(kept, 0, n);
+    std::fill_n(y, n, T(0));
     return;
   }
   const uint32_t low = static_cast<uint32_t>(least);
+  const A factor = static_cast<A>(scale);
   for (int64_t i = 0; i < n; ++i) kept[i] = words[i] >= low;
+  for (int64_t i = 0; i < n; ++i) {
+    const A v = static_cast<A>(x[i]) * factor;
+    y[i] = T(words[i] >= low ? v : A(0));
+  }
 }
 
 // y = x * (mask ? scale : 0); `mask`, of bytes 0 and 1, may be null for all 1.
@@ -80,25 +91,25 @@ void Dropout(const KernelContext& ctx, const Tensor& x, double p, bool training,
     const PhiloxStream stream = ctx.generator().Reserve(n);
     const uint64_t least = LeastKept(p);
     const bool stream_out = from != to && PaysToStream(9 * n);
-    parallel_for(0, (n + kTogether - 1) / kTogether, 128,
+    parallel_for(0, (n + kTogether - 1) / kTogether, 64,
                  [&](int64_t begin, int64_t end) {
+                   const PhiloxVectors vectors(stream);
                    alignas(64) uint32_t words[kTogether];
                    alignas(64) uint8_t kept[kTogether];
                    alignas(64) T result[kTogether];
                    for (int64_t k = begin; k < end; ++k) {
                      const int64_t first = k * kTogether;
                      const int64_t count = std::min(kTogether, n - first);
-                     // These elements come while their words are computed.
+                     // The next elements come while words are computed.
                      for (int64_t i = 0; i < count; i += 64 / sizeof(T)) {
-                       __builtin_prefetch(from + first + i);
+                       __builtin_prefetch(from + first + kTogether + i);
                      }
-                     PhiloxWords(
-                         stream, first / 4,
+                     vectors.Words(
+                         first / 4,
                          (count + kPhiloxStep - 1) / kPhiloxStep * kPhiloxStep,
                          words);
-                     Compare(words, least, count, kept);
                      T* y = stream_out ? result : to + first;
-                     Apply(from + first, kept, scale, count, y);
+                     Decide(from + first, words, least, scale, count, y, kept);
                      if (stream_out) {
                        StreamCopy(to + first, result, count * sizeof(T));
                        StreamCopy(keep + first, kept, count);

@@ -9,6 +9,7 @@
 #define PROA_OPS_PRIMITIVES_CPU_EXP_SUM_H_
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -147,7 +148,21 @@ struct ExpSumOf {
     return largest < -kMost ? -kMost : largest;
   }
 
-  PROA_HD static float Term(float x) { return vmath::ExpTerm(x); }
+  // e^x for x <= kAbove, beyond that anything. Results below 2^-126 are about
+  // that: beside a sum of 1 they are nothing, and so is that ln 2 is a float
+  // here, which is wrong by 2^-28 x of a result.
+  PROA_HD static float Term(float x) {
+    constexpr float kMagic = 0x1.8p23f + 127;  // as in vmath::ReduceExpBiased
+    x = -87.3f > x ? -87.3f : x;               // NaN stays
+    const float shifted = vmath::Fma(x, 0x1.715476p0f, kMagic);
+    const float r = vmath::Fma(shifted - kMagic, -0x1.62e430p-1f, x);
+    const float s = r * r;
+    const float p = vmath::Fma(0x1.5557aep-3f, r, 0x1.fffdfcp-2f);
+    const float q = vmath::Fma(0x1.10627ap-7f, r, 0x1.572a06p-5f);
+    const float e = vmath::Fma(s, vmath::Fma(s, q, p), r);
+    return vmath::OnePlusTimes(
+        e, vmath::PowerOfBiased(std::bit_cast<uint32_t>(shifted)));
+  }
   PROA_HD static double Term(double x) { return std::exp(x > 700 ? 700 : x); }
 
   // Returns the largest element; *sum is only right if that is not far above

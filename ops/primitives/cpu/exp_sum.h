@@ -148,12 +148,14 @@ struct ExpSumOf {
     return largest < -kMost ? -kMost : largest;
   }
 
-  // e^x for x <= kAbove, beyond that anything. Results below 2^-126 are about
-  // that: beside a sum of 1 they are nothing, and so is that ln 2 is a float
-  // here, which is wrong by 2^-28 x of a result.
+  // e^x for x <= kAbove, beyond that something large, but finite. Results below
+  // 2^-126 are about that: beside a sum of 1 they are nothing, and so is that
+  // ln 2 is a float here, which is wrong by 2^-28 x of a result.
   PROA_HD static float Term(float x) {
     constexpr float kMagic = 0x1.8p23f + 127;  // as in vmath::ReduceExpBiased
-    x = -87.3f > x ? -87.3f : x;               // NaN stays
+    constexpr float kMost = 60;   // beyond kAbove; infinity would become NaN
+    x = -87.3f > x ? -87.3f : x;  // NaN stays
+    x = kMost < x ? kMost : x;
     const float shifted = vmath::Fma(x, 0x1.715476p0f, kMagic);
     const float r = vmath::Fma(shifted - kMagic, -0x1.62e430p-1f, x);
     const float s = r * r;

@@ -110,6 +110,19 @@ def test_unflatten():
             paddle.unflatten(T(x), 1, sizes)
 
 
+def test_layers():
+    x = array(2, 6, 3, 4).astype("float32")
+    same(paddle.nn.Unflatten(1, [2, 3])(T(x)), x.reshape(2, 2, 3, 3, 4))
+    e = np.exp(x)
+    np.testing.assert_allclose(paddle.nn.Softmax2D()(T(x)).numpy(), e / e.sum(1, keepdims=True), rtol=1e-5)
+    np.testing.assert_allclose(paddle.nn.Softmax2D()(T(x[0])).numpy(), e[0] / e[0].sum(0), rtol=1e-5)
+    with pytest.raises(ValueError, match="Softmax2D: x must be"):
+        paddle.nn.Softmax2D()(T(x[0, 0]))
+    same(paddle.nn.ZeroPad1D([1, 2])(T(x[0])), np.pad(x[0], ((0, 0), (0, 0), (1, 2))))
+    wide = x.reshape(1, 2, 3, 3, 4 * 2)
+    same(paddle.nn.ZeroPad3D([1, 0, 2, 0, 0, 3])(T(wide)), np.pad(wide, ((0, 0), (0, 0), (0, 3), (2, 0), (1, 0))))
+
+
 def test_windows():
     x = array(3, 7)
     windows = np.lib.stride_tricks.sliding_window_view(x, 3, 1)

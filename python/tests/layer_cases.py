@@ -91,6 +91,10 @@ LAYERS = {
     "Upsample": ("size=[8,7]", "f32[2,3,4,5]"),
     "UpsamplingBilinear2D": ("size=[8,7]", "f32[2,3,4,5]"),
     "UpsamplingNearest2D": ("size=[8,7]", "f32[2,3,4,5]"),
+    "Unflatten": ("1, [2, -1]", "f32[3,8,2]"),
+    "Softmax2D": ("", "f32[2,3,2,2]"),
+    "ZeroPad1D": ("[1,2]", "f32[2,3,4]"),
+    "ZeroPad3D": ("1", "f32[2,3,2,2,2]"),
     "ZeroPad2D": ("1", "f32[2,3,4,5]"),
 }
 # Functions of one tensor.

@@ -25,6 +25,7 @@ from proa.nn.layer.activation import (
     Sigmoid,
     Silu,
     Softmax,
+    Softmax2D,
     Softplus,
     Softshrink,
     Softsign,
@@ -53,11 +54,14 @@ from proa.nn.layer.common import (
     PairwiseDistance,
     PixelShuffle,
     PixelUnshuffle,
+    Unflatten,
     Unfold,
     Upsample,
     UpsamplingBilinear2D,
     UpsamplingNearest2D,
+    ZeroPad1D,
     ZeroPad2D,
+    ZeroPad3D,
 )
 from proa.nn.layer.container import LayerDict, LayerList, ParameterList, Sequential
 from proa.nn.layer.conv import Conv1D, Conv1DTranspose, Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose

@@ -374,6 +374,28 @@ class Softmax(_Activation):
         super().__init__(name, axis=axis)
 
 
+class Softmax2D(Layer):
+    """Softmax over the channels of images, [N, C, H, W] or [C, H, W].
+
+    Examples:
+        >>> proa.nn.Softmax2D()(proa.zeros([1, 2, 1, 1])).flatten().tolist()
+        [0.5, 0.5]
+    """
+
+    def __init__(self, name=None):
+        super().__init__()
+        self._name = name
+
+    def forward(self, x):
+        x = _C.tensor_argument(x, "Softmax2D", "x")
+        if len(x.shape) not in (3, 4):
+            raise _C.located(ValueError(f"Softmax2D: x must be [N, C, H, W] or [C, H, W]; it is {list(x.shape)}"))
+        return F.softmax(x, -3)
+
+    def extra_repr(self):
+        return "" if self._name is None else f"name={self._name}"
+
+
 class LogSoftmax(_Activation):
     """The logarithm of Softmax.
 

@@ -6,6 +6,7 @@ from proa.framework.names import borrow as _borrow
 from proa.nn import functional as F
 from proa.nn.functional.shapes import plain_ints, size_argument
 from proa.nn.layer.layers import Layer
+from proa.tensor.arranging import unflatten as _unflatten
 
 
 class Identity(Layer):
@@ -154,6 +155,26 @@ class Flatten(Layer):
 
     def forward(self, input):
         return _C.ops.flatten(input, self.start_axis, self.stop_axis)
+
+
+class Unflatten(Layer):
+    """Makes several dims of one; one of their sizes may be -1.
+
+    Examples:
+        >>> proa.nn.Unflatten(1, [2, -1])(proa.ones([3, 8])).shape
+        [3, 2, 4]
+    """
+
+    def __init__(self, axis, shape, name=None):
+        super().__init__()
+        self.axis, self.shape, self.name = axis, shape, name
+
+    def forward(self, input):
+        return _unflatten(input, self.axis, self.shape)
+
+    def extra_repr(self):
+        text = f"axis={self.axis}, shape={self.shape}"
+        return text if self.name is None else f"{text}, name={self.name}"
 
 
 class Dropout(Layer):
@@ -319,6 +340,34 @@ class ZeroPad2D(_Pad):
     """
 
     def __init__(self, padding, data_format="NCHW", name=None):
+        super().__init__(padding, "constant", 0.0, data_format, name)
+
+
+class ZeroPad1D(_Pad):
+    """Pads the last dim of [N, C, L] with zeros; padding is [left, right] or one int.
+
+    Examples:
+        >>> proa.nn.ZeroPad1D([1, 0])(proa.ones([1, 1, 2])).tolist()
+        [[[0.0, 1.0, 1.0]]]
+    """
+
+    _dims = 1
+
+    def __init__(self, padding, data_format="NCL", name=None):
+        super().__init__(padding, "constant", 0.0, data_format, name)
+
+
+class ZeroPad3D(_Pad):
+    """Pads [N, C, D, H, W] with zeros; padding is [left, right, top, bottom, front, back] or one int.
+
+    Examples:
+        >>> proa.nn.ZeroPad3D(1)(proa.ones([1, 1, 1, 1, 1])).shape
+        [1, 1, 3, 3, 3]
+    """
+
+    _dims = 3
+
+    def __init__(self, padding, data_format="NCDHW", name=None):
         super().__init__(padding, "constant", 0.0, data_format, name)
 
 

@@ -66,7 +66,10 @@ KNOWN = {
     ("diff", "n"): PYTHON,
     ("flatten", "start_axis"): RANK,
     **{(f, "num_or_indices"): RANK for f in ("dsplit", "hsplit", "tensor_split", "vsplit")},
-    **{(f, "axis"): PYTHON for f in ("index_add", "index_add_", "index_fill", "index_fill_", "tensor_split", "unflatten")},
+    **{
+        (f, "axis"): PYTHON
+        for f in ("index_add", "index_add_", "index_fill", "index_fill_", "tensor_split", "unflatten")
+    },
     **{("select_scatter", p): PYTHON for p in ("axis", "index")},
     **{("slice_scatter", p): PYTHON for p in ("axes", "starts", "ends", "strides")},
     ("linalg.cond", "p"): PYTHON,

@@ -71,11 +71,12 @@ absl::StatusOr<Checked> AppendParameters(const Module& module,
 // Gives the captured values their tensors. Offsets and sizes were checked
 // against each other by ParseModule; here against the file.
 // `memory` keeps the bytes, which the tensors then share; null: they are
-// copied.
+// copied. `copied`, if any, is told which bytes nobody will read again.
 absl::Status FillParameters(const std::string& path, std::string_view bytes,
                             const std::shared_ptr<void>& memory,
                             const std::vector<ParameterSlice>& slices,
-                            Program& program) {
+                            Program& program,
+                            void (*copied)(std::string_view piece) = nullptr) {
   for (const ParameterSlice& s : slices) {
     ValueInfo& v = program.value(s.id);
     if (s.bytes > bytes.size() || s.offset > bytes.size() - s.bytes) {
@@ -97,6 +98,7 @@ absl::Status FillParameters(const std::string& path, std::string_view bytes,
     Tensor t = Tensor::Empty(v.meta.shape, v.meta.dtype);
     if (s.bytes > 0) std::memcpy(t.raw_data(), at, s.bytes);
     v.captured = std::move(t);
+    if (copied != nullptr) copied({at, s.bytes});
   }
   return absl::OkStatus();
 }
@@ -219,16 +221,34 @@ absl::Status FillTraining(const std::string& path, std::string_view bytes,
   return absl::OkStatus();
 }
 
+// Whether each byte is read for one parameter at most.
+bool AreApart(std::vector<ParameterSlice> slices) {
+  std::ranges::sort(slices, {}, &ParameterSlice::offset);
+  uint64_t end = 0;
+  for (const ParameterSlice& s : slices) {
+    if (s.offset < end) return false;
+    end = s.offset + s.bytes;
+  }
+  return true;
+}
+
+// Whose a file's bytes are that were read: those of a caller stay as they are.
+enum class Bytes { kOfCaller, kOwn };
+
 // The program with its parameters, the contents of a file.
 absl::StatusOr<Module> Complete(ParsedModule parsed,
                                 const std::string& program_path,
                                 const std::string& parameter_path,
                                 std::string_view parameters,
-                                const std::shared_ptr<void>& memory) {
+                                const std::shared_ptr<void>& memory,
+                                Bytes whose) {
   try {
-    absl::Status s =
-        FillParameters(parameter_path, parameters.substr(kEnvelopeBytes),
-                       memory, parsed.slices, *parsed.module.program);
+    // Else the weights would lie in memory twice until the last one is copied.
+    const bool lets_go = whose == Bytes::kOwn && memory == nullptr &&
+                         parsed.training == nullptr && AreApart(parsed.slices);
+    absl::Status s = FillParameters(
+        parameter_path, parameters.substr(kEnvelopeBytes), memory,
+        parsed.slices, *parsed.module.program, lets_go ? ForgetPiece : nullptr);
     if (!s.ok()) return s;
     s = FillTraining(parameter_path, parameters.substr(kEnvelopeBytes), memory,
                      parsed);
@@ -271,7 +291,8 @@ absl::StatusOr<Module> LoadFrom(const WholeFile& program_file,
   if (!parameters.ok()) return parameters.status();
   return Complete(*std::move(parsed), program_path, parameter_path,
                   parameters->bytes(),
-                  kind == Parameters::kMapped ? parameters->memory() : nullptr);
+                  kind == Parameters::kMapped ? parameters->memory() : nullptr,
+                  Bytes::kOwn);
 }
 
 }  // namespace
@@ -318,7 +339,7 @@ absl::StatusOr<Module> ParseModuleFiles(std::string_view program,
     return absl::DataLossError("the parameters do not belong to the program");
   }
   return Complete(*std::move(parsed), program_name, parameter_name, parameters,
-                  nullptr);
+                  nullptr, Bytes::kOfCaller);
 }
 
 }  // namespace proa::inline v0::jit

@@ -1,11 +1,14 @@
 #include "jit/program_file.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "jit/executor.h"
 #include "jit/program_for_test.h"
@@ -127,6 +130,64 @@ TEST(ProgramFile, EveryTruncationOfTrainingIsAnError) {
     std::ofstream(prefix + ".pdmodel", std::ios::binary)
         << program.substr(0, n);
     EXPECT_FALSE(LoadModule(prefix, {}, Training::kRead).ok()) << n;
+  }
+}
+
+// The most memory that this process had counts from now on.
+bool ForgetPeak() {
+  std::ofstream file("/proc/self/clear_refs");
+  file << 5 << std::flush;
+  return file.good();
+}
+
+// A line of what the system says about this process, in KiB.
+int64_t Kib(const std::string& line) {
+  std::ifstream file("/proc/self/status");
+  std::string word;
+  while (file >> word) {
+    int64_t kib = 0;
+    if (word == line && file >> kib) return kib;
+  }
+  return 0;
+}
+
+// A file that is copied is let go of while it is: not twice as much memory.
+TEST(ProgramFile, WhatIsCopiedLiesInMemoryOnce) {
+  constexpr int kCount = 24;
+  constexpr int64_t kElements = 1 << 20;
+  const std::string prefix = Prefix();
+  std::string body = "  %0 = input \"x\" : [1048576] float32\n";
+  std::vector<Tensor> parameters;
+  for (int i = 1; i <= kCount; ++i) {
+    body += absl::StrCat("  %", i, " = captured \"p", i,
+                         "\" : [1048576] float32\n");
+    parameters.push_back(Tensor::Empty({kElements}, DType::kFloat32));
+    std::fill_n(parameters.back().data<float>(), kElements, i);
+  }
+  for (int i = 1; i <= kCount; ++i) {
+    body +=
+        absl::StrCat("  %", kCount + i, " = add(%", i == 1 ? 0 : kCount + i - 1,
+                     ", %", i, ") : [1048576] float32\n");
+  }
+  Module saved;
+  saved.program = Parse(body, parameters);
+  saved.inputs = {0};
+  saved.outputs = {2 * kCount};
+  saved.output_names = {"y"};
+  ASSERT_TRUE(SaveModule(saved, prefix).ok());
+  saved = {};
+  parameters.clear();
+  if (!ForgetPeak()) GTEST_SKIP() << "no peak of a part of a process";
+  const int64_t before = Kib("VmRSS:");
+  const auto loaded = LoadModule(prefix);
+  const int64_t took = Kib("VmHWM:") - before;
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  constexpr int64_t kKib = kCount * kElements * sizeof(float) / 1024;
+  EXPECT_LT(took, kKib + kKib / 3);
+  for (int i = 1; i <= kCount; ++i) {
+    const Tensor& t = loaded->program->value(i).captured;
+    EXPECT_EQ(t.data<float>()[0], i);
+    EXPECT_EQ(t.data<float>()[kElements - 1], i);
   }
 }
 

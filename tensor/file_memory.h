@@ -24,7 +24,8 @@ bool IsFileMemory(const Storage& storage);
 // have been changed.
 void ForgetFilePages(const Storage& storage);
 
-// The same of any bytes of such a mapping that nobody has written.
+// The same of any bytes of such a mapping that nobody has written; and of
+// memory of one's own that nobody reads again, whose bytes are lost.
 void ForgetFilePages(const void* data, int64_t bytes);
 
 }  // namespace proa::inline v0

@@ -11,6 +11,7 @@
 #include "jit/reference/parameters.h"
 #include "jit/reference/program_desc.h"
 #include "tensor/error.h"
+#include "tensor/file_memory.h"
 
 namespace proa::inline v0::jit::reference {
 namespace {
@@ -30,17 +31,27 @@ std::string WithoutEnding(const std::string& path, std::string_view ending) {
   return path;
 }
 
+// Whether pages of bytes that were read are let go of, one tensor behind the
+// other: else the weights would lie in memory twice until the last is copied.
+enum class Pages { kStay, kGo };
+
 // The parameters of `desc` from one stream.
 std::map<std::string, Tensor> AllParameters(const ProgramDesc& desc,
                                             std::string_view bytes,
-                                            const std::string& what) {
+                                            const std::string& what,
+                                            Pages pages) {
   std::map<std::string, Tensor> out;
   TensorStream stream(bytes, what);
   const std::vector<std::string> names = PersistableNames(desc);
   for (const std::string& name : names) {
     // Some writers leave out what the program does not read; what there is
     // comes in the same order, so that it must fit to the end.
+    const size_t before = stream.at();
     out[name] = stream.Next(absl::CEscape(name));
+    if (pages == Pages::kGo) {
+      ForgetFilePages(bytes.data() + before,
+                      static_cast<int64_t>(stream.at() - before));
+    }
   }
   PROA_REQUIRE(stream.AtEnd(), what, ": there is more than the ", names.size(),
                " tensors of the program; it belongs to another program");
@@ -79,7 +90,7 @@ absl::StatusOr<Module> Load(const WholeFile& program, const ModelFiles& files,
       const absl::StatusOr<WholeFile> file = WholeFile::Read(files.parameters);
       if (!file.ok()) return file.status();
       in.clear();
-      all = AllParameters(desc, file->bytes(), files.parameters);
+      all = AllParameters(desc, file->bytes(), files.parameters, Pages::kGo);
       CheckFits(desc, all, files.parameters);
     } else if (!names.empty()) {
       const fs::path folder = fs::path(files.program).parent_path();
@@ -225,7 +236,7 @@ absl::StatusOr<Module> ParseReferenceModel(std::string_view program,
   try {
     const ProgramDesc desc = ParseProgramDesc(program);
     const std::map<std::string, Tensor> all =
-        AllParameters(desc, parameters, "parameters");
+        AllParameters(desc, parameters, "parameters", Pages::kStay);
     CheckFits(desc, all, "parameters");
     return Import(desc, [&](const std::string& name) {
       const auto at = all.find(name);

@@ -18,6 +18,8 @@ class TensorStream {
   TensorStream(std::string_view bytes, std::string what)
       : bytes_(bytes), what_(std::move(what)) {}
 
+  // The bytes that were read.
+  size_t at() const { return at_; }
   bool AtEnd() const { return at_ == bytes_.size(); }
   // The next tensor, a copy; `name` is what the error says.
   Tensor Next(const std::string& name);

@@ -31,10 +31,16 @@ def python_methods(paths: list[str]) -> list[str]:
         for node in tree.body:
             decorators = [ast.unparse(d) for d in getattr(node, "decorator_list", ())]
             if isinstance(node, ast.FunctionDef) and decorators[:1] in (["_method"], ["method"]):
+                if not node.args.args:  # the tensor is the first of *inputs
+                    node.args.args = [ast.arg("self")]
                 node.args.args[0].arg = "self"
                 if len(node.args.defaults) == len(node.args.args):
                     node.args.defaults = node.args.defaults[1:]
-                for a in node.args.args[1:] + node.args.kwonlyargs:
+                for a in [
+                    *node.args.args[1:],
+                    *node.args.kwonlyargs,
+                    *([node.args.vararg] if node.args.vararg else []),
+                ]:
                     a.annotation = ast.Name("Any")
                 out.append(f"    def {node.name}({ast.unparse(node.args)}) -> Any: ...\n")
     return out

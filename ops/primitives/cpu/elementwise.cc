@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/strided_copy.h"
@@ -121,8 +120,7 @@ void RunRows(const Job& job, int64_t begin, int64_t end) {
   }
 }
 
-// A part of a job. What it streams out needs a fence.
-void RunPart(const Job& job, int64_t begin, int64_t end) {
+void RunRange(const Job& job, int64_t begin, int64_t end) {
   if (job.whole && job.rows) return RunRows(job, begin, end);
   const IterationPlan& plan = job.plan;
   const bool store =
@@ -152,10 +150,6 @@ void RunPart(const Job& job, int64_t begin, int64_t end) {
       at.Seek(plan, position);
     }
   }
-}
-
-void RunRange(const Job& job, int64_t begin, int64_t end) {
-  RunPart(job, begin, end);
   if (job.stream) StreamFence();
 }
 
@@ -235,19 +229,13 @@ int DimAcross(const IterationPlan& plan, int op) {
   return 0;
 }
 
-// Such inputs are turned tile by tile into a buffer that stays in the cache. A
-// tile is a rectangle of dim 0 and the dim `across`. Where the output is
-// streamed tiles are narrow strips, which follow each other along what is read:
-// they are turned, computed and stored while the next one comes, a few lines of
-// the output at a time.
+// Such inputs are turned tile by tile into a buffer that stays in the L2 cache.
+// A tile is a rectangle of dim 0 and the dim `across`.
 struct Tiling {
   static constexpr int64_t kWidth = 512, kHeight = 128;
-  static constexpr int64_t kStripBytes = 256, kStripWidth = 64;
   int across;
   bool turned[kMaxOperands];  // inputs that are read by way of the buffer
   int num_turned;
-  bool strips;
-  int64_t width;
   int64_t wide, high;  // tiles along the two dims
   int64_t tiles;       // of the whole plan
 };
@@ -257,22 +245,15 @@ bool PlanTiles(const Job& job, Tiling* t) {
   const IterationPlan& plan = job.plan;
   t->across = 0;
   t->num_turned = 0;
-  t->strips = job.stream;
   for (int op = 1; op < plan.num_operands; ++op) {
     const int dim = DimAcross(plan, op);
     t->turned[op] = dim != 0 && (t->across == 0 || t->across == dim);
-    if (!t->turned[op]) {
-      t->strips = t->strips && plan.strides[op][0] == job.size[op];
-      continue;
-    }
+    if (!t->turned[op]) continue;
     t->across = dim;
     ++t->num_turned;
   }
   if (t->across == 0) return false;
-  t->width = t->strips ? std::min(Tiling::kStripWidth,
-                                  Tiling::kStripBytes / job.size[0])
-                       : Tiling::kWidth;
-  t->wide = (plan.dims[0] + t->width - 1) / t->width;
+  t->wide = (plan.dims[0] + Tiling::kWidth - 1) / Tiling::kWidth;
   t->high = (plan.dims[t->across] + Tiling::kHeight - 1) / Tiling::kHeight;
   t->tiles =
       t->wide * t->high * (plan.numel / (plan.dims[0] * plan.dims[t->across]));
@@ -284,13 +265,12 @@ void CutTile(const Job& job, const Tiling& t, int64_t index, Job* part) {
   *part = job;
   const IterationPlan& plan = job.plan;
   IterationPlan& p = part->plan;
-  const int64_t tile = index % (t.wide * t.high);
-  index /= t.wide * t.high;
-  const int64_t x = (t.strips ? tile / t.high : tile % t.wide) * t.width;
-  const int64_t y =
-      (t.strips ? tile % t.high : tile / t.wide) * Tiling::kHeight;
+  const int64_t x = index % t.wide * Tiling::kWidth;
+  index /= t.wide;
+  const int64_t y = index % t.high * Tiling::kHeight;
+  index /= t.high;
   p.rank = 2;
-  p.dims[0] = std::min(t.width, plan.dims[0] - x);
+  p.dims[0] = std::min(Tiling::kWidth, plan.dims[0] - x);
   p.dims[1] = std::min(Tiling::kHeight, plan.dims[t.across] - y);
   p.numel = p.dims[0] * p.dims[1];
   for (int op = 0; op < plan.num_operands; ++op) {
@@ -320,77 +300,19 @@ int SameInput(const Job& job, const Tiling& t, int op, char* const* from) {
   return 0;
 }
 
-// A tile that is a strip, whose inputs have been turned. Its rows are short, so
-// blocks are of many: pieces of rows that were not turned are put together, and
-// those of results are stored apart. Meanwhile the lines come that the next
-// strip is turned from: they lie behind those of this one, at `from`, rows
-// `from_row` apart.
-void RunStrip(const Job& strip, const Tiling& t, char* const* from,
-              const int64_t* from_row, Buffers* b) {
-  const IterationPlan& p = strip.plan;
-  const int64_t width = p.dims[0], height = p.dims[1];
-  const int64_t rows = std::max<int64_t>(1, kBlock / width);
-  for (int64_t row = 0; row < height; row += rows) {
-    const int64_t count = std::min(rows, height - row);
-    char* data[kMaxOperands] = {b->block[0]};
-    for (int op = 1; op < p.num_operands; ++op) {
-      const int64_t stride = p.strides[op][1], bytes = width * strip.size[op];
-      char* source = p.data[op] + row * stride;
-      if (t.turned[op]) {
-        const int64_t behind = height * strip.size[op];
-        for (int64_t k = width * row / height;
-             k < width * (row + count) / height; ++k) {
-          for (int64_t i = 0; i < behind; i += 64) {
-            __builtin_prefetch(from[op] + k * from_row[op] + behind + i, 0, 2);
-          }
-        }
-      } else {
-        char* const to = strip.convert[op] != nullptr ? b->raw : b->block[op];
-        for (int64_t r = 0; r < count; ++r) {
-          const char* const piece = source + r * stride;
-          // Rows to come, or none: hardware does not foresee short ones.
-          for (int64_t i = 0; i < bytes; i += 64) {
-            __builtin_prefetch(piece + rows * stride + i);
-          }
-          std::memcpy(to + r * bytes, piece, bytes);
-        }
-        source = to;
-      }
-      data[op] = source;
-      if (strip.convert[op] == nullptr) continue;
-      strip.convert[op](source, b->block[op], count * width);
-      data[op] = b->block[op];
-    }
-    strip.loop->loop(strip.formula, data, count * width);
-    const char* results = data[0];
-    if (strip.convert[0] != nullptr) {
-      strip.convert[0](results, b->raw, count * width);
-      results = b->raw;
-    }
-    const int64_t bytes = width * strip.size[0];
-    for (int64_t r = 0; r < count; ++r) {
-      StreamCopy(p.data[0] + (row + r) * p.strides[0][1], results + r * bytes,
-                 bytes);
-    }
-  }
-}
-
 void RunTiles(const Job& job, const Tiling& t, int64_t begin, int64_t end) {
   constexpr int64_t kTileBytes =
       (Tiling::kWidth + kLongRow) * Tiling::kHeight * 16;
   const Tensor buffer =
       Tensor::Empty({t.num_turned * kTileBytes}, DType::kUInt8);
-  Buffers buffers;
   Job part;
   for (int64_t index = begin; index < end; ++index) {
     CutTile(job, t, index, &part);
     IterationPlan& p = part.plan;
     char* to = buffer.data<char>();
     char* from[kMaxOperands];  // where operands lie that were turned
-    int64_t from_row[kMaxOperands];
     for (int op = 1; op < p.num_operands; ++op) {
       from[op] = p.data[op];
-      from_row[op] = p.strides[op][0];
       if (!t.turned[op]) continue;
       if (const int same = SameInput(job, t, op, from); same != 0) {
         p.data[op] = p.data[same];
@@ -408,15 +330,10 @@ void RunTiles(const Job& job, const Tiling& t, int64_t begin, int64_t end) {
       p.strides[op][1] = row;
       to += p.dims[1] * row;
     }
-    if (t.strips) {
-      RunStrip(part, t, from, from_row, &buffers);
-      continue;
-    }
     PrepareAccess(&part);
     if (part.stream) part.whole = false;
-    RunPart(part, 0, p.numel);
+    RunRange(part, 0, p.numel);
   }
-  if (job.stream) StreamFence();
 }
 
 // Small calls, without a plan

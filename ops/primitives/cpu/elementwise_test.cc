@@ -127,32 +127,6 @@ TEST(Elementwise, TurnsOperandsInTiles) {
   SetNumThreads(AvailableCpus());
 }
 
-TEST(Elementwise, TurnsOperandsInStripsPastTheCaches) {
-  SetNumThreads(2);
-  for (const Shape& shape : {Shape{2070, 2101}, Shape{3, 1000, 1500}}) {
-    std::vector<int> order(shape.rank());
-    for (int d = 0; d < shape.rank(); ++d) order[d] = d;
-    const Tensor y = LaidOut(shape, order);
-    std::swap(order[shape.rank() - 1], order[shape.rank() - 2]);
-    const Tensor x = LaidOut(shape, order), z = LaidOut(shape, order);
-    for (const TestingKernels& k : AllTestingKernels()) {
-      SCOPED_TRACE(k.isa + ToString(shape));
-      Tensor out = Tensor::Empty(shape, DType::kFloat32);
-      for (const Tensor& other : {y, z, x}) {
-        k.add(x, other, &out);
-        ASSERT_NO_FATAL_FAILURE(ExpectSum(x, other, out));
-      }
-      Tensor wide = Tensor::Empty(shape, DType::kFloat64);
-      k.add(x, y, &wide);
-      k.add(x, y, &out);
-      for (int64_t i = 0; i < out.numel(); ++i) {
-        ASSERT_EQ(wide.data<double>()[i], out.data<float>()[i]) << i;
-      }
-    }
-  }
-  SetNumThreads(AvailableCpus());
-}
-
 TEST(Elementwise, LargeCallsAreRightInThreadsAndPastTheCaches) {
   const int64_t n = (int64_t{5} << 20) + 3;
   const Tensor x = RandomFloats(n), y = RandomFloats(n);

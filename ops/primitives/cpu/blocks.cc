@@ -301,13 +301,9 @@ void StreamFence() {}
 #endif
 
 bool PaysToStream(int64_t bytes) {
-  // Of a large cache a core cannot count on more: others share it, and chains
-  // of operations over arrays that would all fit take half as long again with
-  // stores that go by way of it.
-  constexpr int64_t kMost = int64_t{32} << 20;
   if (bytes < (int64_t{8} << 20)) return false;
   const int64_t cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > (cache > 0 ? std::min(cache, kMost) : kMost);
+  return bytes > (cache > 0 ? cache : int64_t{32} << 20);
 }
 
 }  // namespace proa::inline v0::ops::PROA_ISA

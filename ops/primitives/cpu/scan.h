@@ -315,19 +315,11 @@ void ScanColumns(const T* in, T* out, int64_t n, int64_t inner, int64_t width,
   alignas(64) C sum[kPiece];
   alignas(64) T row[kPiece];
   for (int64_t j = 0; j < width; ++j) sum[j] = C(in[j]);
-  constexpr int64_t kPart = 256, kLine = 64 / sizeof(T);
   for (int64_t i = 0; i < n; ++i, in += inner, out += inner) {
-    for (int64_t part = 0; i > 0 && part < width; part += kPart) {
-      // The next row comes while this one is added: hardware does not look so
-      // far ahead.
-      const int64_t end = std::min(width, part + kPart);
-      for (int64_t j = part; i + 1 < n && j < end; j += kLine) {
-        __builtin_prefetch(in + inner + j);
-      }
+    if (i > 0) {
 #pragma GCC ivdep
-      for (int64_t j = part; j < end; ++j) {
+      for (int64_t j = 0; j < width; ++j)
         sum[j] = Op::Combine(sum[j], C(in[j]));
-      }
     }
     const T* results = row;
     if constexpr (std::is_same_v<C, T>) {

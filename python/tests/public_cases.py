@@ -386,7 +386,7 @@ FUNCTIONS = {
     "Tensor.reverse": ["f32[2,3], 0"],
     "Tensor.to_sparse_coo": ["f32[3,4]", "f32[3,4], 1"],
     "Tensor.to_sparse_csr": ["f32[3,4]"],
-    "Tensor.view": ["f32[2,3], [3,2]", "f32[2,3], [-1]", "f32[2,3], 'int32'"],
+    "Tensor.view": ["f32[2,3], [3,2]", "f32[2,3], [-1]"],
     "Tensor.view_as": ["f32[2,3], f32[6]"],
     "Tensor.uniform_": ["f32[2,3]"],
     "Tensor.zero_": ["f32[2,3]"],

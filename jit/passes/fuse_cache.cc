@@ -29,6 +29,15 @@ class Joiner {
     // query, key, value, mask, scale
     const auto keys = PartsOf(attention, 1), values = PartsOf(attention, 2);
     if (!keys.has_value() || !values.has_value()) return;
+    const auto type = [&](ValueRef v) {
+      return r_.program().value(v.id).meta.dtype;
+    };
+    const auto* query = std::get_if<ValueRef>(&attention.args[0]);
+    // The op takes all of one type.
+    if (query == nullptr || type(*query) != type(keys->parts[0]) ||
+        type(*query) != type(values->parts[0])) {
+      return;
+    }
     Operation cached;
     cached.op = cached_;
     cached.where = attention.where;

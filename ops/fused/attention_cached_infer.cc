@@ -39,12 +39,12 @@ void RequireValue(const char* op, const char* name, const Tensor& value,
   }
 }
 
-void RequireDType(const char* op, const char* past_name, const Tensor& past,
-                  const char* name, const Tensor& t) {
-  if (past.dtype() == t.dtype()) return;
-  ThrowTypeError(std::string(op) + ": " + past_name +
-                 " must have the dtype of " + name + ", " +
-                 std::string(Name(t.dtype())) + "; it is " + Describe(past));
+void RequireDType(const char* op, const char* name, const Tensor& t,
+                  const Tensor& query) {
+  if (t.dtype() == query.dtype()) return;
+  ThrowTypeError(std::string(op) + ": " + name +
+                 " must have the dtype of query, " +
+                 std::string(Name(query.dtype())) + "; it is " + Describe(t));
 }
 
 }  // namespace
@@ -62,12 +62,14 @@ Shape attention_cached(const char* op, const Tensor& query,
                ": value must be [", key.size(0), ", ", key.size(1), ", ",
                key.size(2), ", ", past_value.size(3), "], as past_value is ",
                Describe(past_value), "; it is ", Describe(value));
-  RequireDType(op, "past_key", past_key, "key", key);
-  RequireDType(op, "past_value", past_value, "value", value);
+  RequireDType(op, "past_key", past_key, query);
+  RequireDType(op, "key", key, query);
+  RequireDType(op, "past_value", past_value, query);
+  RequireDType(op, "value", value, query);
   // Integers have no softmax.
-  if (const DType t = promote(op, query, key); !IsFloat(t)) {
+  if (!IsFloat(query.dtype())) {
     ThrowTypeError(std::string(op) + ": query and key must be floating; they " +
-                   "are of " + std::string(Name(t)));
+                   "are of " + std::string(Name(query.dtype())));
   }
   if (mask.defined()) {
     if (!IsFloat(mask.dtype())) {

@@ -47,6 +47,10 @@ LATER = {
         "proa.distributed.fleet.layers.mpu.mp_ops",
     ): "classes that ranks share",
     (
+        "proa.jit.dy2static.functions",
+        "proa.jit.dy2static.kinds",
+    ): "a function whose calls return several kinds is taken apart before it is converted",
+    (
         "proa.nn.layer.layers",
         "proa.fluid.dygraph.layer_object_helper",
     ): "what layers of old programs find in their base",

@@ -45,6 +45,7 @@ def pair(op, x, y, names=("x", "y")):
 
 
 def real_only(op, *tensors):
+    """Raises for complex tensors, which have no order; `op` is who asks."""
     for t in tensors:
         if t.is_complex():
             raise _C.located(TypeError(f"{op}: complex numbers have no order; one argument is {t.dtype.name}"))
@@ -112,6 +113,7 @@ def logaddexp(x, y, name=None):
 
 
 def log_add(x, y):
+    """log(exp(x) + exp(y)) without overflow."""
     # Infinities that are equal cannot be subtracted from each other.
     equal = x == y
     nothing = _C.ops.full([], 0, x.dtype)

@@ -210,29 +210,25 @@ def scale_(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
 
 @method
 def view(x, shape_or_dtype, name=None):
-    """The same memory under another shape, or its bytes as elements of another dtype; never a copy.
+    """The same elements under another shape; never a copy.
 
     Args:
-        shape_or_dtype (list[int]|tuple[int]|str|dtype): the shape, where a size of -1 is what is left; or the dtype: if
-            its elements are of another size, the last dim is that much longer or shorter. No gradient flows through
-            a view under another dtype.
+        shape_or_dtype (list[int]|tuple[int]): the shape; a size of -1 is what is left. (Other dtypes are not supported.)
         name (str, optional): not used.
 
     Raises:
-        ValueError: x does not lie so in memory that this is possible; `reshape` copies then. The bytes of the last dim
-            are no whole number of elements of the dtype, or a dtype other than bool shall become bool.
+        ValueError: x does not lie so in memory that this is possible; `reshape` copies then.
+        TypeError: a dtype.
 
     Examples:
         >>> x = proa.zeros([2, 3])
         >>> x.view([3, 2])[0] = 1.0
         >>> x.tolist()
         [[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
-        >>> proa.to_tensor([1.0, -2.0]).view("int32").tolist()
-        [1065353216, -1073741824]
     """
     if isinstance(shape_or_dtype, (str, _C.DType)):
-        return _C.ops.view_dtype(x, shape_or_dtype)
-    out = _C.ops.reshape(x, shape_or_dtype)
+        raise _C.located(TypeError("view: only shapes are supported, not a dtype; `cast` converts elements to one"))
+    out = _C.ops.reshape(x, ints("view", "shape_or_dtype", shape_or_dtype))
     if _C.take_elements(x) and x.size > 0 and not out._is_shared_buffer_with(x):
         what = f"x is {list(x.shape)} with strides {list(x.strides)}"
         raise _C.located(ValueError(f"view: {list(out.shape)} is no view of how the elements lie; {what}. Use reshape"))

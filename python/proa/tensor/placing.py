@@ -28,6 +28,7 @@ __all__ = [
 
 
 def of_one_dim(op, name, x):
+    """x, which must have one dim; `op` is who asks, `name` that of the argument."""
     if len(x.shape) != 1:
         raise _C.located(ValueError(f"{op}: {name} must have one dim; it is {list(x.shape)}"))
     return x

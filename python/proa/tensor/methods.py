@@ -1,7 +1,7 @@
 """Methods of Tensor that are no functions of the package."""
 
 from proa import _C
-from proa.framework.attributes import is_late, known_int
+from proa.framework.attributes import ints, is_late, known_int
 from proa.framework.requirements import as_tensor, require, require_sizes
 from proa.tensor import creation, manipulation, math, search
 from proa.tensor.attribute import tensor_or_number

@@ -193,6 +193,9 @@ def test_distances(p, rows):
 
 def test_distances_of_nothing_and_errors():
     assert paddle.cdist(paddle.zeros([0, 3]), paddle.ones([2, 3])).shape == [0, 2]
+    for mode in ("use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"):
+        found = paddle.cdist(T(np.array([[np.nan, 0.0], [1.0, 0.0]])), T(np.array([[1.0, 0.0]])), compute_mode=mode)
+        np.testing.assert_array_equal(found.numpy(), [[np.nan], [0.0]])
     assert paddle.pdist(paddle.zeros([1, 3])).shape == [0]
     x = T(array(30, 3), stop_gradient=False)
     paddle.cdist(x, x).sum().backward()

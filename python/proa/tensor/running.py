@@ -248,10 +248,9 @@ def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=
         of_x = _C.ops.sum(x * x, [-1], None, True)
         of_y = _C.ops.unsqueeze(_C.ops.sum(y * y, [-1]), [-2])
         square = of_x + of_y - 2 * _C.ops.matmul(x, y, False, True)
-        far = square > 0
-        return _C.ops.where(
-            far, _C.ops.sqrt(_C.ops.where(far, square, _C.ops.full_like(square, 1))), _C.ops.full_like(square, 0)
-        )
+        near = square <= 0  # by rounding; NaN is not
+        distance = _C.ops.sqrt(_C.ops.where(near, _C.ops.full_like(square, 1), square))
+        return _C.ops.where(near, _C.ops.full_like(square, 0), distance)
     return _distance("cdist", _C.ops.unsqueeze(x, [-2]) - _C.ops.unsqueeze(y, [-3]), p)
 
 

@@ -52,6 +52,8 @@ def test_more_functions():
     x, y = array(2, 3), RNG.integers(-5, 5, 3)
     close(paddle.ldexp(T(x), T(y)), np.ldexp(x, y))
     close(paddle.ldexp(T(np.array([3])), T(np.array([2]))), np.float32([12]))
+    far = np.float32([1e-30, 1e30, 1.0, 1.0]), np.array([150, -200, -149, 127])
+    np.testing.assert_array_equal(paddle.ldexp(T(far[0]), T(far[1])).numpy(), np.ldexp(*far))
     close(paddle.gammaln(T(np.abs(x) * 9)), np.vectorize(math.lgamma)(np.abs(x) * 9))
     close(paddle.polar(T(np.abs(x)), T(x)), np.abs(x) * np.exp(1j * x))
     assert paddle.isreal(T(np.array([1 + 0j, 1j, 0j]))).tolist() == [True, False, True]

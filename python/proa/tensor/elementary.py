@@ -145,7 +145,9 @@ def ldexp(x, y, name=None):
     x, y = _C.tensor_argument(x, "ldexp", "x"), _C.tensor_argument(y, "ldexp", "y")
     real_only("ldexp", y)
     x, y = floats(x), floats(y)
-    return x * _C.ops.pow(_C.ops.full_like(y, 2), y)
+    # In two steps, since 2**y alone may be too large, or too small.
+    half, two = _C.ops.floor(y * 0.5), _C.ops.full_like(y, 2)
+    return x * _C.ops.pow(two, half) * _C.ops.pow(two, y - half)
 
 
 @_method

@@ -1,6 +1,7 @@
 """Tensors of few dims side by side, and tensors as parts: names of releases after 2.3."""
 
 import itertools
+import math
 
 from proa import _C
 from proa.framework.attributes import is_late, known, known_int, known_ints, numbers
@@ -32,6 +33,8 @@ __all__ = [
 _END = 2**63 - 1
 # Parts, and elements of a combination, that may be asked for.
 _MOST_PARTS = 1 << 20
+# Elements of all combinations: their places pass through Python.
+_MOST_CHOSEN = 1 << 26
 
 
 def _with_dims(x, least):
@@ -221,6 +224,9 @@ def combinations(x, r=2, with_replacement=False, name=None):
         raise _C.located(ValueError(f"combinations: r must be at most {_MOST_PARTS}; it is {r}"))
     if r > size and (size == 0 or not with_replacement):
         return _C.ops.full([0, r], 0, x.dtype)
+    count = math.comb(size + r - 1 if with_replacement else size, r)
+    if count * r > _MOST_CHOSEN:
+        raise _C.located(ValueError(f"combinations: {count} rows of {r} are too many, {_MOST_CHOSEN} elements are the most"))
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(size), r))
     index = _C.to_tensor([i for row in rows for i in row], dtype="int64")

@@ -62,9 +62,8 @@ class Trace:
                 except Exception as error:
                     if not wishes.noted(error):
                         if missed is not None and missed != str(error):
-                            error.add_note(
-                                f"  {missed}"
-                            )  # a kind with which the code that was recorded for it cannot go on
+                            # A kind with which the code that was recorded for it cannot go on.
+                            error.add_note(f"  {missed}")
                         raise
                     if wishes.is_of_kinds(error):
                         missed = f"{tracebacks.innermost(error)}: {error}"

@@ -224,9 +224,12 @@ def combinations(x, r=2, with_replacement=False, name=None):
         raise _C.located(ValueError(f"combinations: r must be at most {_MOST_PARTS}; it is {r}"))
     if r > size and (size == 0 or not with_replacement):
         return _C.ops.full([0, r], 0, x.dtype)
-    count = math.comb(size + r - 1 if with_replacement else size, r)
-    if count * r > _MOST_CHOSEN:
-        raise _C.located(ValueError(f"combinations: {count} rows of {r} are too many, {_MOST_CHOSEN} elements are the most"))
+    among = size + r - 1 if with_replacement else size
+    few = min(r, among - r)
+    if few > _MOST_CHOSEN.bit_length() or math.comb(among, few) * r > _MOST_CHOSEN:
+        raise _C.located(
+            ValueError(f"combinations: those of {r} of {size} elements are more than {_MOST_CHOSEN} numbers")
+        )
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(size), r))
     index = _C.to_tensor([i for row in rows for i in row], dtype="int64")

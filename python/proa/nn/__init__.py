@@ -38,7 +38,6 @@ from proa.nn.layer.attention import MultiHeadAttention
 from proa.nn.layer.common import (
     AlphaDropout,
     Bilinear,
-    ChannelShuffle,
     CosineSimilarity,
     Dropout,
     Dropout2D,
@@ -52,8 +51,6 @@ from proa.nn.layer.common import (
     Pad2D,
     Pad3D,
     PairwiseDistance,
-    PixelShuffle,
-    PixelUnshuffle,
     Unflatten,
     Unfold,
     Upsample,
@@ -140,6 +137,7 @@ from proa.nn.layer.transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from proa.nn.layer.vision import ChannelShuffle, PixelShuffle, PixelUnshuffle
 
 _HOMES = _invert({"proa.nn.decode": "BeamSearchDecoder Decoder dynamic_decode"})
 

@@ -1,3 +1,4 @@
+// Splits a program between engines, and runs its parts in order.
 #include "inference/subgraphs.h"
 
 #include <algorithm>

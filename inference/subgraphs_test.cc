@@ -1,3 +1,4 @@
+// Parts of programs that another engine claims, runs and declines.
 #include "inference/subgraphs.h"
 
 #include <cmath>

@@ -1,3 +1,5 @@
+// `fuse_cache`: attention of a decoder reads its cache, and what is behind it,
+// without joining them.
 #include <array>
 #include <cstdint>
 #include <optional>

@@ -1,3 +1,4 @@
+// The pass fuse_cache: what it joins, and what it leaves alone.
 #include <string>
 
 #include "gtest/gtest.h"

@@ -15,28 +15,21 @@ void RequireRank4(const char* op, const char* name, const Tensor& t) {
                Describe(t));
 }
 
-// Dims 0, 2 and 3 of the query.
-void RequireKey(const char* op, const char* name, const Tensor& key,
-                const Tensor& query) {
-  RequireRank4(op, name, key);
-  for (const int d : {0, 2, 3}) {
-    PROA_REQUIRE(!Differ(key.size(d), query.size(d)), op, ": ", name,
-                 " must be [", query.size(0), ", S, ", query.size(2), ", ",
-                 query.size(3), "], as query is ", Describe(query), "; it is ",
-                 Describe(key));
+// What a key has of its query, and a value of its key: some sizes; the one that
+// is free is called `free_size`.
+void RequireSizes(const char* op, const char* name, const Tensor& t,
+                  const char* of, const Tensor& other, int free_dim,
+                  const char* free_size) {
+  RequireRank4(op, name, t);
+  std::string wanted;
+  bool differ = false;
+  for (int d = 0; d < 4; ++d) {
+    wanted += d == 0 ? "[" : ", ";
+    wanted += d == free_dim ? free_size : std::to_string(other.size(d));
+    differ |= d != free_dim && Differ(t.size(d), other.size(d));
   }
-}
-
-// Dims 0, 1 and 2 of the key.
-void RequireValue(const char* op, const char* name, const Tensor& value,
-                  const Tensor& key) {
-  RequireRank4(op, name, value);
-  for (const int d : {0, 1, 2}) {
-    PROA_REQUIRE(!Differ(value.size(d), key.size(d)), op, ": ", name,
-                 " must be [", key.size(0), ", ", key.size(1), ", ",
-                 key.size(2), ", E], as its key is ", Describe(key), "; it is ",
-                 Describe(value));
-  }
+  PROA_REQUIRE(!differ, op, ": ", name, " must be ", wanted, "], as ", of,
+               " is ", Describe(other), "; it is ", Describe(t));
 }
 
 void RequireDType(const char* op, const char* name, const Tensor& t,
@@ -54,10 +47,10 @@ Shape attention_cached(const char* op, const Tensor& query,
                        const Tensor& past_value, const Tensor& value,
                        const Tensor& mask) {
   RequireRank4(op, "query", query);
-  RequireKey(op, "past_key", past_key, query);
-  RequireKey(op, "key", key, query);
-  RequireValue(op, "past_value", past_value, past_key);
-  RequireValue(op, "value", value, key);
+  RequireSizes(op, "past_key", past_key, "query", query, 1, "S");
+  RequireSizes(op, "key", key, "query", query, 1, "S");
+  RequireSizes(op, "past_value", past_value, "past_key", past_key, 3, "E");
+  RequireSizes(op, "value", value, "key", key, 3, "E");
   PROA_REQUIRE(!Differ(value.size(3), past_value.size(3)), op,
                ": value must be [", key.size(0), ", ", key.size(1), ", ",
                key.size(2), ", ", past_value.size(3), "], as past_value is ",

@@ -5,7 +5,6 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -25,11 +24,6 @@ namespace {
 using jit::Operation;
 using jit::ValueId;
 using jit::ValueKind;
-
-// What every engine would do first; operations are easier to know afterwards.
-constexpr std::string_view kPasses[] = {"without_checks", "identities",
-                                        "constant_folding",
-                                        "common_subexpressions", "dead_code"};
 
 struct Registry {
   std::mutex mutex;
@@ -283,7 +277,7 @@ std::shared_ptr<const Engine> Split(
     const std::function<void(const std::string& sentence)>& warn) {
   jit::Module whole = module;
   whole.program = jit::Clone(*module.program);
-  jit::RunPasses(whole.program, whole.outputs, kPasses);
+  jit::RunPasses(whole.program, whole.outputs, jit::ExportPasses());
   const jit::Program& program = *whole.program;
   const Splitter splitter(program);
   std::vector<bool> claimed = engine.Claims(program);

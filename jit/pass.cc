@@ -43,6 +43,10 @@ constexpr std::string_view kInference[] = {
     "dead_code",       "fuse_pointwise",   "without_reserves",
     "side_by_side"};
 
+constexpr std::string_view kExport[] = {"without_checks", "identities",
+                                        "constant_folding",
+                                        "common_subexpressions", "dead_code"};
+
 bool RunPass(const Pass& pass, const std::shared_ptr<Program>& program,
              std::span<const ValueId> outputs) {
   const PassDebugging& debugging = Debugging();
@@ -100,6 +104,7 @@ bool RunPasses(const std::shared_ptr<Program>& program,
 
 std::span<const std::string_view> DefaultPasses() { return kDefault; }
 std::span<const std::string_view> InferencePasses() { return kInference; }
+std::span<const std::string_view> ExportPasses() { return kExport; }
 
 void SetPassDebugging(PassDebugging debugging) {
   Debugging() = std::move(debugging);

@@ -49,6 +49,9 @@ std::span<const std::string_view> DefaultPasses();
 // Those of predictors: no gradient is asked for, and parameters stay as they
 // are.
 std::span<const std::string_view> InferencePasses();
+// Those before others read a program: exporters, and engines that say which
+// operations they compute. All would do so first.
+std::span<const std::string_view> ExportPasses();
 
 // For those who write passes; of the process.
 struct PassDebugging {

@@ -3,7 +3,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -479,13 +481,11 @@ void BindLoadedModules(py::module_& m) {
       },
       py::arg("bytes"), py::arg("what"),
       "A tensor as PaddlePaddle 1.x wrote each parameter into a file.");
-  m.def("inference_passes", [] {
-    std::vector<std::string> names;
-    for (std::string_view name : jit::InferencePasses()) {
-      names.emplace_back(name);
-    }
-    return names;
-  });
+  const auto names = [](std::span<const std::string_view> passes) {
+    return std::vector<std::string>(passes.begin(), passes.end());
+  };
+  m.def("inference_passes", [names] { return names(jit::InferencePasses()); });
+  m.def("export_passes", [names] { return names(jit::ExportPasses()); });
   m.def(
       "reference_op_versions", [] { return jit::reference::KnownVersions(); },
       "The versions in which the op types are known, where they are not 0.");

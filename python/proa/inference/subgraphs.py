@@ -25,9 +25,6 @@ REFUSAL_OF_HOOKS = (
     "ONNX Runtime does not show what its operators read and make; leave Config.enable_onnxruntime out to see it"
 )
 
-# What an exporter does before it looks at operations, too.
-_PASSES = ("without_checks", "identities", "constant_folding", "common_subexpressions", "dead_code")
-
 
 @dataclasses.dataclass
 class Settings:
@@ -144,7 +141,7 @@ def split(program, input_names, outputs, output_names, engine, settings):
     copy = program.clone(False)
     wanted = [copy.value(program.value_number(t)) if _C.is_symbolic(t) else t for t in outputs]
     symbolic = [t for t in wanted if _C.is_symbolic(t)]
-    copy.run_passes(list(_PASSES), symbolic)
+    copy.run_passes(_C.export_passes(), symbolic)
     operations = _Operations(copy)
     claimed = list(engine.claims(copy, symbolic))
     while True:

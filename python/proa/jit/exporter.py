@@ -7,9 +7,6 @@ import pkgutil
 
 from proa import _C
 
-# What makes fewer operations for the same results; fused ops are left to who runs the model.
-_PASSES = ("without_checks", "identities", "constant_folding", "common_subexpressions", "dead_code")
-
 
 def family_rules(families, prefix):
     """The rules of a format by op: functions `<prefix><op>` of the modules that stand beside the ops, one a family.
@@ -70,7 +67,8 @@ class Exporter:
         for_test (bool): the program as it runs in a test.
     """
 
-    passes: tuple[str, ...] = _PASSES
+    # What makes fewer operations for the same results; fused ops are left to who runs the model.
+    passes: tuple[str, ...] = tuple(_C.export_passes())
 
     def __init__(self, program, outputs, graph, value, cannot, for_test):
         copy = program.clone(for_test)

@@ -16,20 +16,12 @@ void LinearActivation(const KernelContext& ctx, const Tensor& x,
   const Tensor y = ops::linear(x, weight, bias);
   VisitFloat(out->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const bool found = VisitActivation(activation, alpha, beta, [&](auto f) {
-      if (residual.defined()) {
-        RunElementwise<T>(ctx, formula::OfSum<decltype(f)>{f}, out, y,
-                          residual);
-      } else {
-        RunElementwise<T>(ctx, f, out, y);
-      }
-    });
-    if (found) return;
-    if (residual.defined()) {
-      RunElementwise<T>(ctx, formula::Sum{}, out, y, residual);
-    } else {
-      CopyInto(y, *out);
-    }
+    const bool ran =
+        VisitActivationOfSum(activation, alpha, beta, y, residual,
+                             [&](auto f, const auto&... operands) {
+                               RunElementwise<T>(ctx, f, out, operands...);
+                             });
+    if (!ran) CopyInto(y, *out);
   });
 }
 

@@ -18,16 +18,10 @@ inline void Activate(std::string_view activation, double alpha, double beta,
                      const Tensor& y, const Tensor& residual, Tensor* out) {
   VisitFloat(out->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const bool found = VisitActivation(activation, alpha, beta, [&](auto f) {
-      if (residual.defined()) {
-        RunElementwise<T>(formula::OfSum<decltype(f)>{f}, out, y, residual);
-      } else {
-        RunElementwise<T>(f, out, y);
-      }
-    });
-    if (!found && residual.defined()) {
-      RunElementwise<T>(formula::Sum{}, out, y, residual);
-    }
+    VisitActivationOfSum(activation, alpha, beta, y, residual,
+                         [&](auto f, const auto&... operands) {
+                           RunElementwise<T>(f, out, operands...);
+                         });
   });
 }
 

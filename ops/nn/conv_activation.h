@@ -84,6 +84,24 @@ struct OfSum {
 
 }  // namespace formula
 
+// What makes activation(y + residual): calls run(formula, y), or with a
+// defined residual run(formula, y, residual). False if there is nothing to do.
+template <typename Run>
+bool VisitActivationOfSum(std::string_view name, double alpha, double beta,
+                          const Tensor& y, const Tensor& residual,
+                          const Run& run) {
+  const bool adds = residual.defined();
+  const bool found = VisitActivation(name, alpha, beta, [&](auto f) {
+    if (adds) {
+      run(formula::OfSum<decltype(f)>{f}, y, residual);
+    } else {
+      run(f, y);
+    }
+  });
+  if (!found && adds) run(formula::Sum{}, y, residual);
+  return found || adds;
+}
+
 namespace cpu {
 
 // The convolution with the weight of each channel multiplied by `scale`, [out

@@ -36,17 +36,10 @@ void Conv2dActivation(const KernelContext& ctx, const Tensor& x,
   if (out->numel() == 0) return;
   VisitFloat(out->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const bool found = VisitActivation(activation, alpha, beta, [&](auto f) {
-      if (residual.defined()) {
-        RunElementwise<T>(ctx, formula::OfSum<decltype(f)>{f}, out, y,
-                          residual);
-      } else {
-        RunElementwise<T>(ctx, f, out, y);
-      }
-    });
-    if (!found && residual.defined()) {
-      RunElementwise<T>(ctx, formula::Sum{}, out, y, residual);
-    }
+    VisitActivationOfSum(activation, alpha, beta, y, residual,
+                         [&](auto f, const auto&... operands) {
+                           RunElementwise<T>(ctx, f, out, operands...);
+                         });
   });
 }
 

@@ -55,6 +55,16 @@ def test_more_functions():
     close(paddle.ldexp(T(np.array([3])), T(np.array([2]))), np.float32([12]))
     far = np.float32([1e-30, 1e30, 1.0, 1.0]), np.array([150, -200, -149, 127])
     np.testing.assert_array_equal(paddle.ldexp(T(far[0]), T(far[1])).numpy(), np.ldexp(*far))
+    signs, powers = np.meshgrid(
+        [0.0, -0.0, 1.5, -np.inf, 5e-324], [-(2**31), -2000, -277, 0, 277, 1000, 2000, 2**31 - 1]
+    )
+    for dtype in ("float32", "float64"):
+        numbers = signs.astype(dtype)
+        with np.errstate(all="ignore"):
+            wanted = np.ldexp(numbers, powers.astype("int32"))
+        np.testing.assert_array_equal(paddle.ldexp(T(numbers), T(powers)).numpy(), wanted)
+    assert paddle.ldexp(T([2.0**-20], "float16"), T([30])).tolist() == [1024.0]
+    assert paddle.ldexp(T([1.0, 1.0, 1.0]), T([np.inf, -np.inf, np.nan])).tolist()[:2] == [np.inf, 0.0]
     close(paddle.gammaln(T(np.abs(x) * 9)), np.vectorize(math.lgamma)(np.abs(x) * 9))
     close(paddle.polar(T(np.abs(x)), T(x)), np.abs(x) * np.exp(1j * x))
     assert paddle.isreal(T(np.array([1 + 0j, 1j, 0j]))).tolist() == [True, False, True]
@@ -71,6 +81,19 @@ def test_isin(dtype):
     close(paddle.isin(T(np.zeros(0, dtype)), T(test)), np.zeros(0, bool))
     assert paddle.isin(T([np.nan, 1.0, np.inf]), T([np.nan, np.inf])).tolist() == [False, False, True]
     assert paddle.isin(T([1.0, 2.0]), 2).tolist() == [False, True]
+
+
+def test_numbers_that_the_dtype_of_the_tensor_has_not():
+    """They became others: 0.5 became 0, and -1 became 255."""
+    whole = np.array([0, 3, 255])
+    with np.errstate(all="ignore"):
+        for name in ("hypot", "logaddexp", "heaviside", "copysign"):
+            close(getattr(paddle, name)(T(whole), 0.5), getattr(np, name)(whole, 0.5), 1e-6)
+            close(getattr(paddle, name)(0.5, T(whole)), getattr(np, name)(0.5, whole), 1e-6)
+    for dtype in ("uint8", "int8", "int32", "bool"):
+        x = whole.astype(dtype)
+        for number in (0.5, -1, 1, 255, 2**40):
+            close(paddle.isin(T(x), number), x.astype("float64") == number)
 
 
 def test_norms_and_products_of_linalg():
@@ -107,10 +130,10 @@ def test_bucketize():
 
 
 def running(line, better):
-    """Values and places of a line: of equal ones the last, of NaN the first."""
+    """Values and places of a line: of equal ones the last, NaN among them."""
     values, places = [], []
     for i, v in enumerate(line):
-        if not places or (not np.isnan(values[-1]) and (np.isnan(v) or better(v, values[-1]))):
+        if not places or np.isnan(v) or better(v, values[-1]):
             values.append(v)
             places.append(i)
         else:
@@ -196,6 +219,9 @@ def test_distances(p, rows):
 
 def test_distances_of_nothing_and_errors():
     assert paddle.cdist(paddle.zeros([0, 3]), paddle.ones([2, 3])).shape == [0, 2]
+    for p in (0.0, 1.0, 2.0, np.inf):
+        close(paddle.cdist(paddle.zeros([2, 0]), paddle.ones([3, 0]), p), np.zeros([2, 3]))
+        close(paddle.pdist(paddle.zeros([3, 0]), p), np.zeros([3]))
     for mode in ("use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"):
         found = paddle.cdist(T(np.array([[np.nan, 0.0], [1.0, 0.0]])), T(np.array([[1.0, 0.0]])), compute_mode=mode)
         np.testing.assert_array_equal(found.numpy(), [[np.nan], [0.0]])
@@ -233,3 +259,14 @@ def test_distances_of_nothing_and_errors():
 )
 def test_gradients(f, shapes):
     check_gradient(f, *(array(*s) for s in shapes))
+
+
+@pytest.mark.parametrize("f", [paddle.hypot, paddle.logaddexp])
+def test_gradients_of_equal_numbers(f):
+    """The functions are smooth there; one of the two operands got all of the gradient."""
+    x = np.array([1.0, -2.0, 0.5, 30.0])
+    check_gradient(f, x, x.copy())
+
+
+def test_gradients_of_equal_numbers_in_a_row():
+    check_gradient(lambda x: paddle.logcumsumexp(x, 0), np.array([0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 1.0]))

@@ -3,7 +3,7 @@
 import math
 
 from proa import _C
-from proa.framework.dtype import get_default_dtype
+from proa.framework.dtype import get_default_dtype, iinfo
 from proa.tensor.method import method as _method
 from proa.tensor.placing import of_one_dim
 
@@ -32,13 +32,27 @@ def floats(x):
     return x if x.is_floating_point() or x.is_complex() else x.astype(get_default_dtype())
 
 
+def _beside(number, given):
+    """A number as a tensor that goes with another one: of its dtype, where that holds the number."""
+    if not isinstance(number, (int, float)) or not isinstance(given, _C.Tensor):
+        return number
+    dtype, floating = given.dtype, given.is_floating_point() or given.is_complex()
+    if isinstance(number, float):
+        return _C.ops.full([], number, dtype if floating else get_default_dtype())
+    # Integers that the dtype has not would become others.
+    if not floating and isinstance(number, int) and (dtype == _C.bool or not _holds(dtype, number)):
+        dtype = "int64"
+    return _C.ops.full([], number, dtype)
+
+
+def _holds(dtype, number):
+    range_of = iinfo(dtype)
+    return range_of.min <= number <= range_of.max
+
+
 def pair(op, x, y, names=("x", "y")):
     """Two tensors, of which one may be a number, of one type."""
-    given = x if isinstance(x, _C.Tensor) else y
-    x, y = (
-        t if isinstance(t, _C.Tensor) or not isinstance(t, (int, float)) else _C.ops.full([], t, given.dtype)
-        for t in (x, y)
-    )
+    x, y = _beside(x, y), _beside(y, x)
     x, y = _C.tensor_argument(x, op, names[0]), _C.tensor_argument(y, op, names[1])
     nothing = _C.ops.full([], 0, x.dtype) * _C.ops.full([], 0, y.dtype)
     return x.astype(nothing.dtype), y.astype(nothing.dtype)
@@ -92,7 +106,7 @@ def hypot(x, y, name=None):
     x, y = pair("hypot", x, y)
     real_only("hypot", x)
     x, y = _C.ops.abs(floats(x)), _C.ops.abs(floats(y))
-    large, small = _C.ops.maximum(x, y), _C.ops.minimum(x, y)
+    large, small = _by_size(x, y)
     ratio = small / _C.ops.where(large == 0, _C.ops.full_like(large, 1), large)
     infinite = _C.ops.logical_or(_C.ops.isinf(x), _C.ops.isinf(y))
     value = large * _C.ops.sqrt(1 + ratio * ratio)
@@ -114,11 +128,19 @@ def logaddexp(x, y, name=None):
 
 def log_add(x, y):
     """log(exp(x) + exp(y)) without overflow."""
+    large, small = _by_size(x, y)
     # Infinities that are equal cannot be subtracted from each other.
-    equal = x == y
+    equal = _C.ops.logical_and(large == small, _C.ops.isinf(large))
     nothing = _C.ops.full([], 0, x.dtype)
-    apart = _C.ops.abs(_C.ops.where(equal, nothing, x) - _C.ops.where(equal, nothing, y))
-    return _C.ops.maximum(x, y) + _C.ops.log1p(_C.ops.exp(-apart))
+    apart = _C.ops.where(equal, nothing, large) - _C.ops.where(equal, nothing, small)
+    return large + _C.ops.log1p(_C.ops.exp(-apart))
+
+
+def _by_size(x, y):
+    """The larger and the smaller ones, of which, unlike those of `maximum` and `minimum`, the gradients of equal ones go to
+    different operands: what is made of both has those that it has beside them. One is NaN where either is."""
+    first = x >= y
+    return _C.ops.where(first, x, y), _C.ops.where(first, y, x)
 
 
 @_method
@@ -145,9 +167,14 @@ def ldexp(x, y, name=None):
     x, y = _C.tensor_argument(x, "ldexp", "x"), _C.tensor_argument(y, "ldexp", "y")
     real_only("ldexp", y)
     x, y = floats(x), floats(y)
-    # In two steps, since 2**y alone may be too large, or too small.
-    half, two = _C.ops.floor(y * 0.5), _C.ops.full_like(y, 2)
-    return x * _C.ops.pow(two, half) * _C.ops.pow(two, y - half)
+    double = _C.float64 in (x.dtype, y.dtype) or x.dtype == _C.complex128
+    y = y.astype("float64" if double else "float32")
+    # No number is further from 0 or from infinity. In four steps, since 2**y alone may be too large, or too small.
+    y = _C.ops.clip(y, -2200, 2200) if double else _C.ops.clip(y, -300, 300)
+    quarter, two = _C.ops.floor(y * 0.25), _C.ops.full_like(y, 2)
+    each = _C.ops.pow(two, quarter)
+    made = x * each * each * each * _C.ops.pow(two, y - 3 * quarter)
+    return made.astype(x.dtype) if x.dtype in (_C.float16, _C.bfloat16) and not double else made
 
 
 @_method

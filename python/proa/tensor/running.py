@@ -1,5 +1,7 @@
 """Running extrema, areas, powers and distances: names of releases after 2.3."""
 
+import math
+
 from proa import _C
 from proa.framework.attributes import is_late, known_int, known_real, real, word
 from proa.framework.dtype import as_dtype
@@ -62,10 +64,9 @@ def _running_extremum(op, x, axis, dtype, holds):
         later_value = _C.ops.slice(value, [axis], [step], [size])
         later_at = _C.ops.slice(at, [axis], [step], [size])
         keeps = holds(later_value, before_value)
-        # What was NaN before stays the first NaN.
+        # Nothing is kept but NaN once there was one.
         if value.is_floating_point():
-            nan = _C.ops.isnan(later_value)
-            keeps = _C.ops.logical_and(_C.ops.logical_or(keeps, nan), _C.ops.logical_not(_C.ops.isnan(before_value)))
+            keeps = _C.ops.logical_or(keeps, _C.ops.isnan(later_value))
         head = _C.ops.slice(value, [axis], [0], [step]), _C.ops.slice(at, [axis], [0], [step])
         value = _C.ops.concat([head[0], _C.ops.where(keeps, later_value, before_value)], axis)
         at = _C.ops.concat([head[1], _C.ops.where(keeps, later_at, before_at)], axis)
@@ -77,7 +78,8 @@ def _running_extremum(op, x, axis, dtype, holds):
 
 @_method
 def cummax(x, axis=None, dtype="int64", name=None):
-    """The largest of each element and those before it along an axis, and where it is: of equal ones the last, of NaN the first.
+    """The largest of each element and those before it along an axis, and where it is, the last of equal ones; NaN is before
+    all numbers.
 
     Args:
         x (Tensor): of any shape.
@@ -216,7 +218,7 @@ def _distance(op, difference, p):
     p = known_real(op, "p", p)
     if not p >= 0:
         raise _C.located(ValueError(f"{op}: p must not be negative; it is {p}"))
-    if p == 0:
+    if p == 0 or (difference.shape[-1:] == [0] and math.isinf(p)):
         return _C.ops.sum((difference != 0).astype(difference.dtype), [-1])
     return _C.ops.p_norm(difference, p, [-1])
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 from typing import Any
 
 from fuzz import values
@@ -40,6 +41,8 @@ class Case:
         )
 
 
+# A seed is read as often as it is chosen; nobody changes what was read, but makes another of it.
+@functools.lru_cache(maxsize=1 << 15)
 def parse(text: str) -> Case:
     node = ast.parse(text.strip(), mode="eval").body
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or not node.args:

@@ -55,7 +55,7 @@ class Outcome:
 
 
 def run(text: str) -> Outcome:
-    replay.reset()
+    """The outcome of a case; the process is then as it was before (`replay.reset`)."""
     try:
         eval(compile(text, "case", "eval"), vars(replay))  # pylint: disable=eval-used
     except replay.Differs as e:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import re
 import tempfile
 import zlib
@@ -18,10 +19,15 @@ import numpy as np
 
 import proa
 from fuzz import wire
+from fuzz.values import DTYPES
 
 nan, inf = float("nan"), float("inf")
 
+# Files that live for a moment need no disk, which would be waited for.
+_IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
 _INTEGERS = {"uint8": 8, "int8": 8, "int16": 16, "int32": 32, "int64": 64}
+_NUMPY = {name: np.dtype("float32" if name == "bfloat16" else name) for name in DTYPES}
 # The tensors of the case that runs, for `again`.
 _made: list = []
 
@@ -63,32 +69,64 @@ def again(index, view=""):
     return t
 
 
+# Random numbers below 1, of which each tensor takes some in a row: a generator for each would take as long as its call.
+_UNIFORM = np.random.default_rng(0).random(1 << 17)
+
+
+class _Random:
+    """Numbers that follow from a text."""
+
+    def __init__(self, text):
+        self._at = zlib.crc32(text.encode())
+
+    def below_one(self, dims):
+        count = int(np.prod(dims, dtype=np.int64))
+        self._at = (self._at * 1103515245 + 12345) % len(_UNIFORM)
+        if self._at + count <= len(_UNIFORM):
+            return _UNIFORM[self._at : self._at + count].reshape(dims)
+        return np.resize(np.roll(_UNIFORM, -self._at), count).reshape(dims)
+
+    def integers(self, low, high, dims):
+        """From low to below high."""
+        # Beyond 2**53 the last one might be rounded to high.
+        return low + np.minimum((self.below_one(dims) * (high - low)).astype("int64"), high - low - 1)
+
+    def uniform(self, low, high, dims):
+        return self.below_one(dims) * (high - low) + low
+
+    def choice(self, some, dims):
+        return some[self.integers(0, len(some), dims)]
+
+
 def _numbers(dtype, dims, values):
     """Elements: random small ones; integers in a range (low, high); or by name."""
-    rng = np.random.default_rng(zlib.crc32(f"{dtype} {dims} {values} {len(_made)}".encode()))
-    kind = np.dtype("float32" if dtype == "bfloat16" else dtype)
+    return np.asarray(_drawn(dtype, dims, values))
+
+
+def _drawn(dtype, dims, values):
+    rng = _Random(f"{dtype} {dims} {values} {len(_made)}")
+    kind = _NUMPY[dtype]
     if isinstance(values, tuple):
-        return np.asarray(rng.integers(values[0], max(values[0] + 1, values[1]), dims)).astype(kind)
+        return rng.integers(values[0], max(values[0] + 1, values[1]), dims).astype(kind)
     if values == "edge":
         if dtype in _INTEGERS:
             bits = _INTEGERS[dtype] - (dtype != "uint8")
             edges = [0, 1, 2**bits - 1] + ([255, 128] if dtype == "uint8" else [-1, -2, -(2**bits), -(2**bits) + 1])
-            return np.asarray(rng.choice(np.array(edges, kind), dims))
+            return rng.choice(np.array(edges, kind), dims)
         edges = [0.0, -0.0, 1.0, nan, inf, -inf, 1e-45, 3e38, -65504.0]
         with np.errstate(all="ignore"):
-            return np.asarray(rng.choice(np.array(edges), dims)).astype(kind)
+            return rng.choice(np.array(edges), dims).astype(kind)
     if values == "zero":
         return np.zeros(dims, kind)
     if values == "one":
         return np.ones(dims, kind)
     if kind.kind == "b":
-        return np.asarray(rng.random(dims) < 0.5)
+        return rng.below_one(dims) < 0.5
     if kind.kind in "iu":
-        x = rng.integers(0 if kind.kind == "u" or values == "positive" else -5, 6, dims)
-        return np.asarray(x).astype(kind)
-    x = np.asarray(rng.uniform(-2, 2, dims))
+        return rng.integers(0 if kind.kind == "u" or values == "positive" else -5, 6, dims).astype(kind)
+    x = rng.uniform(-2, 2, dims)
     if kind.kind == "c":
-        x = x + 1j * np.asarray(rng.uniform(-2, 2, dims))
+        x = x + 1j * rng.uniform(-2, 2, dims)
     elif values == "positive":
         x = np.abs(x) + 0.25
     elif values == "unit":
@@ -384,7 +422,7 @@ def save(f, *args, **kwargs):
     program, feeds, outputs = _recorded(f, args, kwargs, False, False)
     if not outputs:
         return []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=_IN_MEMORY) as folder:
         prefix = f"{folder}/model"
         proa._C.save_program(prefix, program, list(feeds), outputs)
         loaded = proa._C.load_program(prefix)
@@ -398,7 +436,7 @@ def file(what, *args, **kwargs):
         return []
     if what.how == "text":
         return _read(_changed_text(program, what.number).run(list(feeds.values())))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=_IN_MEMORY) as folder:
         if what.how == "tensors":
             path = f"{folder}/x.pdparams"
             proa.save({"x": list(feeds.values())}, path)
@@ -522,14 +560,16 @@ _MEMORY = 512 << 20
 
 
 def prepare() -> None:
-    """Once a process: bounds what tensors may take."""
+    """Once a process: bounds what tensors may take, and begins as each case ends."""
     proa._C.memory_set_cap(_MEMORY)
+    reset()
 
 
 def reset() -> None:
     """Undoes what a case did to the process."""
     _made.clear()
-    proa.disable_static()
+    if not proa.in_dynamic_mode():
+        proa.disable_static()
     proa._C.set_grad_enabled(True)
     proa._C.set_default_dtype("float32")
     proa._C.set_device("cpu")

@@ -17,7 +17,7 @@ from fuzz import crash, judge, worker
 _HANG_SECONDS = 10  # of processor time; of real time six times as many
 _GROWN_BYTES = 5 << 30
 # A worker is started anew after so many cases: what it keeps is no finding by itself.
-_BLOCK = 4000
+_BLOCK = 20000
 # A target that brings the process down so often is left out.
 _ENOUGH = 3
 

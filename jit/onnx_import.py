@@ -8,6 +8,7 @@ from proa.onnx.import_rule import (
     EMPTY,
     Known,
     branch,
+    check_turns,
     is_recorded,
     known,
     numbers,
@@ -57,6 +58,7 @@ def from_Loop(count: raw = None, cond: raw = None, *state: raw, body):
     collected: list = [[] for _ in range(scans)]
     values, i = list(state), 0
     while going and (turns is None or i < turns):
+        check_turns(i, *values)
         given = run(Known(np.array(i, np.int64), "int64"), Known(np.array(True), "bool"), *values)
         if is_recorded(given[0]):
             if i == 0 and not scans:
@@ -115,6 +117,7 @@ def _scan(inputs, body, n, in_axes, in_directions, out_axes, out_directions):
         refuse("the number of turns must be known where a program is recorded")
     if len(steps) != 1:
         refuse(f"inputs are scanned over different sizes, {sorted(steps)}")
+    check_turns(*steps, *inputs)
     parts = [ops.unbind(x, a) for x, a in zip(scanned, axes, strict=True)]
     parts = [p[::-1] if in_directions and in_directions[i] else p for i, p in enumerate(parts)]
     collected = [[] for _ in range(len(body.outputs) - carried)]
@@ -138,6 +141,7 @@ def _scan_of_batch(inputs, body, n, directions):
     given = inputs[1:]
     carried = len(given) - n
     batches = []
+    check_turns(given[0].shape[0], *given)
     for i in range(given[0].shape[0]):
         one = [ops.squeeze(ops.slice(x, [0], [i], [i + 1]), [0]) for x in given]
         batches.append(_scan(one, body, n, None, directions, None, None))

@@ -1,7 +1,7 @@
 """What operators of ONNX are in these ops. The language: python/proa/onnx/import_rule.py."""
 
 from proa import _C
-from proa.onnx.import_rule import refuse
+from proa.onnx.import_rule import check_turns, refuse
 
 ops = _C.ops
 
@@ -61,6 +61,7 @@ def _stepped(x, wi, wh, bi, bh, h0, c0, lengths, reverse, step):
     steps, batch, hidden = x.shape[0], x.shape[1], wh.shape[1]
     if hasattr(steps, "tensor"):
         refuse("other than usual activations, peepholes and linear_before_reset=0 need a number of steps that is known")
+    check_turns(steps, x)
     h = ops.full([batch, hidden], 0.0, x.dtype) if h0 is None else h0
     c = ops.full([batch, hidden], 0.0, x.dtype) if c0 is None else c0
     outs = [None] * steps

@@ -19,7 +19,7 @@ from proa.distributed import checkpoint, dist_model, simulate
 from proa.hugging_face import loading
 from proa.utils import download
 from proa.vision import datasets
-from python.tests import pickle_reader_test, tree_index_test
+from python.tests import onnx_node_cases, pickle_reader_test, tree_index_test
 from python.tests.file_changes import (
     changed,
     header_that_lies,
@@ -172,7 +172,7 @@ def _onnx_node(kind, inputs, outputs, *attributes):
 def _onnx_models():
     weight = _tag(1, 3, 4) + _tag(2, 1) + _tag(8, "w") + _tag(9, R.rand(3, 4).astype("f4").tobytes())
     shape = _tag(1, 2) + _tag(2, 7) + _tag(7, _varint(4) + _varint(2)) + _tag(8, "s")
-    outside = _tag(1, 2) + _tag(2, 1) + _tag(8, "o") + _tag(13, _tag(1, "location") + _tag(2, "m.bin")) + _tag(14, 1)
+    outside = _tag(1, 3) + _tag(2, 1) + _tag(8, "o") + _tag(13, _tag(1, "location") + _tag(2, "m.bin")) + _tag(14, 1)
     axis = _tag(1, "axis") + _tag(3, 1) + _tag(20, 2)
     body = _tag(1, _onnx_node("Relu", ["x"], ["b"])) + _tag(2, "body") + _tag(12, _tag(1, "b"))
     branches = [_tag(1, name) + _tag(6, body) + _tag(20, 5) for name in ("then_branch", "else_branch")]
@@ -187,8 +187,44 @@ def _onnx_models():
 
 
 def _read_onnx(path):
-    _beside(os.path.dirname(path), "m.bin", np.ones(2, "f4").tobytes())
+    _beside(os.path.dirname(path), "m.bin", np.ones(3, "f4").tobytes())
     return proa.onnx.load(path)
+
+
+def _recorded_onnx(path):
+    """The rules of its operators too, which see what their attributes are."""
+    layer = _read_onnx(path)
+    program = proa._C.Program()
+    inputs = [spec and program.add_input(spec.name, [-1 if d is None else d for d in spec.shape], spec.dtype)
+              for spec in layer.input_spec]  # fmt: skip
+    with program.recording():
+        layer(*inputs)
+
+
+# Of the node tests of ONNX, where they are installed: each kind of attribute, known numbers, graphs in nodes.
+_NODES = (
+    "argmax_keepdims_example", "basic_conv_with_padding", "batchnorm_epsilon", "cast_FLOAT_to_BFLOAT16", "concat_2d_axis_0",
+    "convtranspose_pads", "cumsum_1d", "depthtospace_example", "einsum_transpose", "expand_dim_changed",
+    "gather_0", "gathernd_example_float32", "gemm_all_attributes", "gru_defaults", "if", "lstm_with_peepholes", "maxpool_2d_ceil",
+    "onehot_with_axis", "constant_pad", "reduce_sum_keepdims_random", "resize_upsample_scales_nearest",
+    "scatter_elements_with_axis", "shape_clip_start", "slice", "split_variable_parts_1d", "squeeze", "tile", "top_k", "where_example",
+)  # fmt: skip
+
+
+def _onnx_nodes():
+    folders = [onnx_node_cases.FOLDER / "node" / f"test_{name}" for name in _NODES]
+    return [_with_numbers(folder) for folder in folders if folder.exists()]
+
+
+def _with_numbers(folder):
+    """The model with its inputs but the first as initializers: a recorded program must know sizes and axes."""
+    model = wire.read((folder / "model.onnx").read_bytes())
+    graph = next(value for number, _, value in model if number == 7)
+    names = [value[0][2] for number, _, value in graph if number == 11]
+    for k, name in enumerate(names[1:], 1):
+        tensor = wire.read((folder / "test_data_set_0" / f"input_{k}.pb").read_bytes())
+        graph.append([5, 2, [f for f in tensor if f[0] != 8] + [[8, 2, name]]])
+    return wire.write(model)
 
 
 def _text(function, *arguments):
@@ -417,6 +453,9 @@ READERS = {
         b"\n".join(b" ".join(b"%.2f" % v for v in R.rand(14)) for _ in range(10)),
     ]),
     "onnx": Reader(_read_onnx, "m.onnx", _onnx_models(), change=message_that_lies),
+    "recorded onnx": Reader(
+        _recorded_onnx, "m.onnx", _onnx_models() + _onnx_nodes(), errors=(*_OF_PROGRAMS, MemoryError), change=message_that_lies
+    ),
     "pickle": Reader(_pickle, "x.pdparams", [
         *_good_pickles(), *[(REFERENCE / name).read_bytes() for name in ("linear.pdparams", "adam.pdopt", "nested4.ckpt")],
     ], change=lambda rng, data: pickle_reader_test._mutant(rng, [data, *_HOSTILE])),

@@ -404,6 +404,75 @@ def test_errors_name_the_node():
         net(proa.ones([2]))
 
 
+@_needed
+@pytest.mark.parametrize(
+    "operator, attributes, shape",
+    [
+        ("Flatten", {"axis": "x"}, (2, 2)),
+        ("DepthToSpace", {"blocksize": 0}, (1, 4, 2, 2)),
+        ("DepthToSpace", {"blocksize": 2}, (4, 2)),
+        ("Transpose", {"perm": 1}, (2, 2)),
+        ("Einsum", {"equation": 0.5}, (2, 2)),
+        ("ArgMax", {"axis": 1}, ()),
+        ("If", {"then_branch": "x", "else_branch": [1, 2]}, ()),
+    ],
+)
+def test_attributes_that_rules_do_not_expect(operator, attributes, shape):
+    """Found by mutants: IndexError, TypeError, AttributeError and ZeroDivisionError out of the middle of a rule."""
+    net = _load([helper.make_node(operator, ["x"], ["y"], name="odd", **attributes)], ["x"], ["y"], shape)
+    with pytest.raises(ValueError, match=f"node 0 'odd' \\({operator}\\)"):
+        net(proa.ones(list(shape)))
+
+
+@_needed
+@pytest.mark.parametrize(
+    "says, node",
+    [
+        ("a constant has one output; it names 2", ("Constant", [], ["y", "z"])),
+        ("lacks to", ("Cast", ["x"], ["y"])),
+        ("attributes that are not known: other", ("Relu", ["x"], ["y"])),
+    ],
+)
+def test_nodes_that_are_odd(says, node):
+    given = {"Constant": {"value_int": 1}, "Relu": {"other": [1, 2]}, "Cast": {}}[node[0]]
+    with pytest.raises(ValueError, match=says):
+        _load([helper.make_node(*node, **given)], ["x"], ["y"])
+
+
+@_needed
+def test_a_cast_to_a_list():
+    """Found by mutants: a TypeError while it was read."""
+    net = _load([helper.make_node("Cast", ["x"], ["y"], to=[1, 2])], ["x"], ["y"])
+    with pytest.raises(ValueError, match="node 0 .*do not fit the operator"):
+        net(proa.ones([2]))
+
+
+@_needed
+@pytest.mark.parametrize("operator", ["LSTM", "Scan"])
+def test_more_turns_than_are_recorded(operator):
+    """Found by mutants: a file of 500 bytes that took more than 20 seconds, since it said so many steps."""
+    if operator == "LSTM":
+        sizes = {"w": [1, 4, 1], "r": [1, 4, 1], "b": [1, 8], "p": [1, 3]}
+        nodes = [helper.make_node("LSTM", ["x", "w", "r", "b", "", "", "", "p"], ["y"], hidden_size=1)]
+    else:
+        sizes = {"s": [1, 1]}
+        infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 1]) for n in ("h", "v", "g", "o")]
+        body = helper.make_graph([helper.make_node("Add", ["h", "v"], ["g"]), helper.make_node("Relu", ["v"], ["o"])],
+                                 "body", infos[:2], infos[2:])  # fmt: skip
+        nodes = [helper.make_node("Scan", ["s", "x"], ["z", "y"], body=body, num_scan_inputs=1)]
+    weights = [helper.make_tensor(n, TensorProto.FLOAT, s, [1.0] * int(np.prod(s))) for n, s in sizes.items()]
+    for steps, works in ((3, True), (2**20, False)):
+        net = _load(nodes, ["x"], ["y"], (steps, 1, 1), weights)
+        program = proa._C.Program()
+        x = program.add_input("x", [steps, 1, 1], "float32")
+        with program.recording():
+            if works:
+                net(x)
+                continue
+            with pytest.raises(ValueError, match=r"node 0 .*1048576 turns would each be recorded"):
+                net(x)
+
+
 def test_every_rule_can_be_bound():
     """Every rule has parameters as the language wants them."""
     assert len(imported_graph.rules()) > 150

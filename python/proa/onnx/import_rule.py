@@ -22,7 +22,7 @@ from proa import _C
 from proa.onnx import model_file
 
 __all__ = [
-    "EMPTY", "Known", "branch", "dtype_named", "flat", "is_float", "is_recorded", "numbers", "opset", "output_count", "raw", "refuse", "running_state", "scalar",
+    "EMPTY", "Known", "branch", "check_turns", "dtype_named", "flat", "is_float", "is_recorded", "numbers", "opset", "output_count", "raw", "refuse", "running_state", "scalar",
     "tensor_of", "to",
 ]  # fmt: skip
 
@@ -142,6 +142,16 @@ def to(x, dtype):
 def is_recorded(value):
     """Whether a value is one of a program that is recorded, whose numbers are not known yet."""
     return isinstance(value, _C.Tensor) and _C.is_symbolic(value)
+
+
+# Turns that a recorded program may have one behind the other, each with operations of its own.
+_MOST_TURNS = 1 << 14
+
+
+def check_turns(turns, *values):
+    """Refuses so many turns where one of the values is recorded: a file may say any number."""
+    if turns > _MOST_TURNS and any(map(is_recorded, values)):
+        refuse(f"{turns} turns would each be recorded; {_MOST_TURNS} are, at most: run the model as it is")
 
 
 def dtype_named(number):

@@ -81,11 +81,11 @@ def rules():
     from proa._generated import onnx_import as families
     from proa.onnx import convert
 
-    found = {}
+    found, tensors = {}, {d["name"]: sum(p["type"] == "Tensor" for p in d["params"]) for d in _C.op_registry()}
     for name, rule in convert.rules().items():
         operator = getattr(rule, "operator", None)
         if operator and (("", operator) not in found or name == operator.lower()):
-            found["", operator] = _implied(name)
+            found["", operator] = _implied(name, tensors[name])
     for module in pkgutil.iter_modules(families.__path__):
         for name, function in vars(importlib.import_module(f"{families.__name__}.{module.name}")).items():
             for domain, begin in sorted(_DOMAINS.items(), key=lambda item: -len(item[1])):
@@ -95,11 +95,10 @@ def rules():
     return {key: Rule(function) for key, function in found.items()}
 
 
-def _implied(op):
+def _implied(op, tensors):
     """The rule for an operator that is an op, of one tensor or of two."""
     function = getattr(_C.ops, op)
-    count = next(sum(p["type"] == "Tensor" for p in d["params"]) for d in _C.op_registry() if d["name"] == op)
-    if count == 1:
+    if tensors == 1:
         return lambda x, *, consumed_inputs=None: function(x)
 
     def rule(x, y, *, broadcast=0, axis=None, consumed_inputs=None):
@@ -242,7 +241,7 @@ class Builder:
             known.update(name for name in message.output if name)
             if node is None:
                 continue
-            if node.op_type == "Constant" and node.domain == "" and len(node.outputs) == 1:
+            if node.op_type == "Constant" and node.domain == "" and node.function is None:
                 graph.constants[node.outputs[0]] = self._value_of_constant(node)
                 continue
             graph.nodes.append(node)
@@ -288,6 +287,8 @@ class Builder:
             self.problems.append(f"{place}: no operator of the domain {domain!r} is known")
             return node
         if domain == "" and message.op_type == "Constant":
+            if len(node.outputs) != 1:
+                raise Refusal(f"{place}: a constant has one output; it names {len(node.outputs)}")
             return node
         if message.op_type == "Cast":
             self._note_type(attributes.get("to"))
@@ -321,7 +322,7 @@ class Builder:
         return function
 
     def _note_type(self, number):
-        if number in _WIDENED:
+        if isinstance(number, int) and number in _WIDENED:
             self._widened.add(_WIDENED[number])
 
     def _constant(self, tensor, place):

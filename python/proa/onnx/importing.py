@@ -213,6 +213,10 @@ class _Frame:
                 return [made]
             return self._apply(node, inputs, attributes)
         except Exception as error:
+            if type(error) in _OF_PYTHON:
+                refused = import_rule.Refused(f"{_what_was_given(inputs, attributes)} do not fit the operator: {error}")
+                _say_where(refused, f"{self.source}: {node.place}")
+                raise refused from error
             _say_where(error, f"{self.source}: {node.place}")
             raise
 
@@ -256,6 +260,9 @@ class _Running:
         self.op_type, self.domain, self._frame = node.op_type, node.domain, frame
 
     def function_of(self, graph):
+        if not isinstance(graph, imported_graph.Graph):
+            raise import_rule.Refused(f"an attribute that must be a graph is {graph!r:.80}")
+
         def run(*inputs):
             if len(inputs) != len(graph.inputs):
                 raise import_rule.Refused(f"its body takes {len(graph.inputs)} values, not {len(inputs)}")
@@ -264,6 +271,25 @@ class _Running:
             return _Frame(graph, values, frame, frame.attributes, frame.source).run()
 
         return run
+
+
+# A rule takes the attributes that it knows of the types that ONNX says, and tensors of enough dims. Those of a file may
+# be others; what then goes wrong in the middle of it, Python says in words that mean nothing to whoever has the file.
+_OF_PYTHON = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError)
+
+
+def _what_was_given(inputs, attributes):
+    """Inputs by their sizes, and attributes."""
+    told = ", ".join(map(_told, inputs))
+    return f"inputs ({told}) and attributes {attributes!r:.200}"
+
+
+def _told(value):
+    if isinstance(value, Known):
+        return f"{list(value.array.shape)} {value.dtype}"
+    if isinstance(value, _C.Tensor):
+        return f"{list(value.shape)} {value.dtype.name}"
+    return "none" if value is None or value is EMPTY else type(value).__name__
 
 
 _said = "_proa_onnx_place"

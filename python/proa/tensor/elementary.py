@@ -190,7 +190,8 @@ def sinc(x, name=None):
     x = floats(x) * math.pi
     # Near 0 the series, which has derivatives there.
     near = _C.ops.abs(x) < 1e-2
-    square = x * x
+    inside = _C.ops.where(near, x, _C.ops.full_like(x, 0))  # far away its gradient would be 0 times infinity
+    square = inside * inside
     series = 1 - square / 6 * (1 - square / 20 * (1 - square / 42))
     safe = _C.ops.where(near, _C.ops.full_like(x, 1), x)
     return _C.ops.where(near, series, _C.ops.sin(safe) / safe)

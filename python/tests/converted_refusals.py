@@ -14,23 +14,6 @@ def number_of_tensor(x):
     return x * x.sum().numpy()
 
 
-@refused("an index of a list or dict depends on a tensor; use paddle.stack")
-def index_of_a_list(x):
-    """A tensor as the index of a list: `paddle.stack(list)[index]`, or `switch_case`"""
-    items = [x, x * 2]
-    return (
-        x
-        + items[(x.sum() > 0).astype("int64")]
-    )  # fmt: skip
-
-
-@refused("an index of a list or dict depends on a tensor; use paddle.stack")
-def popped_by_a_tensor(x):
-    """A tensor as the index of `pop`"""
-    items = [x, x * 2]
-    return items.pop((x.sum() > 0).astype("int64"))
-
-
 @refused("stop_gradient of an argument, which is a tensor of the caller")
 def stopped_argument(x):
     """`stop_gradient` of an argument in a branch: write `x = x.detach()`"""
@@ -78,15 +61,35 @@ def _pair_or_one(x):
     return x
 
 
-@refused("a value depends on a tensor, and the ways give a tuple of 2 and")
-def returns_of_ways(x):
-    """Returned structures that differ between the ways, of a function that is not the first one called in a statement: give its result a name first"""
-    return x.abs() * len(_pair_or_one(x))
-
-
 def _one_or_none(x):
     if x.abs().sum() > 0:
         return x
+
+
+@refused("a value depends on a tensor, and the ways give a tuple of 2 and")
+def returns_of_ways(x):
+    """Returned structures that differ between the ways, of a function that a comprehension or a lambda calls: write a loop"""
+    return sum([x * len(_pair_or_one(x * k)) for k in range(2)])
+
+
+@refused(
+    r"the index of a list: which item stands where depends on a tensor, and they are \[3, 4\] float32 and \[\] float32"
+)
+def items_of_several_kinds(x):
+    """A list by an index that is a tensor, of items of several shapes or dtypes: let all be of one"""
+    return x + [x, x.sum()][x.argmax() % 2]
+
+
+@refused("sorted: a key is a list or tuple, and a tensor in it decides; let it be a tensor of one element")
+def sorted_by_a_tuple(x):
+    """`sorted` by a tuple of tensors: a key of one element"""
+    return sorted([x[0], x[1]], key=lambda row: (row.sum(), row.max()))[0]
+
+
+@refused("sorted: of as many items as only the run of the program knows; use paddle.sort")
+def sorted_of_a_made_list(x):
+    """`sorted`, `max` and `min` of a list that a loop made: `paddle.sort`, `argsort` and `argmax` of what `paddle.stack` makes of it"""
+    return x + sorted([row.sum() for row in x if row.sum() > 0])[0]
 
 
 @refused("comes to its end and gives None")
@@ -192,13 +195,6 @@ def list_of_lists(x):
     if x.abs().sum() > 0:
         items[0].append(x)
     return items[0][-1]
-
-
-@refused("index|int")
-def list_by_tensor(x):
-    """A list by an index that is a tensor: use `paddle.stack` and `gather`"""
-    items = [1.0, 2.0, 3.0]
-    return x * items[x.argmax() % 3]
 
 
 @refused("use the name|is passed on|Moved|alias|items of a list")

@@ -389,8 +389,7 @@ def test_what_has_no_counterpart_says_what_to_write():
         return next(iter({k: row for k, row in enumerate([x[0], x[1]]) if row.sum() > 0}.values()))
 
     def indexed(x):
-        items = [1.0, 2.0]
-        return x * items[x.argmax() % 2]
+        return x * range(1, 3)[x.argmax() % 2]
 
     class Box:
         def __add__(self, x):

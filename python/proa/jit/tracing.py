@@ -15,6 +15,7 @@ from proa.jit.dy2static import (
     checks,
     leaks,
     lost,
+    ordering,
     state,
     tracebacks,
     undefined,
@@ -26,7 +27,7 @@ from proa.nn.layer import use
 from proa.nn.layer.use import Uses
 
 # Modules that say of functions what is called in their place.
-_REPLACEMENTS = (array_functions, builtin_functions)
+_REPLACEMENTS = (array_functions, builtin_functions, ordering)
 use.set_converter(calls.recorded)
 _NOTED = (bool, int, float, str, type(None))  # what a file may give in the place of tensors
 # What results may hold besides tensors and containers: belongs to the recording.

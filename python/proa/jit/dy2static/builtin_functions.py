@@ -4,12 +4,10 @@ For everything else they are what they are.
 """
 
 import builtins
-import functools
-import operator
 
 from proa import _C
 from proa.framework.size import Size
-from proa.jit.dy2static import calls, checks, given, iterables, runtime
+from proa.jit.dy2static import calls, checks, iterables, runtime
 from proa.jit.dy2static.arrays import EvenArray, TensorArray
 from proa.jit.dy2static.values import is_late, truth
 
@@ -129,22 +127,6 @@ def all_(items):
     return found if is_late(found) else True
 
 
-def _best(function, before):
-    """`max` or `min`: the first of those that none comes before."""
-
-    def best(*items, **kwargs):
-        given = list(items[0]) if len(items) == 1 and isinstance(items[0], (list, tuple)) else list(items)
-        if kwargs or len(given) < 2 or not any(is_late(v) or isinstance(v, Size) for v in given):
-            return function(*items, **kwargs)
-        found = given[0]
-        for item in given[1:]:
-            other = found
-            found = runtime.chosen(before(item, other), lambda item=item: item, lambda other=other: other)
-        return found
-
-    return best
-
-
 calls.methods["item"] = _item
 calls.replaced.update(
     {
@@ -160,11 +142,7 @@ calls.replaced.update(
         builtins.zip: zip_,
         builtins.reversed: reversed_,
         builtins.print: print_,
-        builtins.map: given.taker(builtins.map),
-        functools.reduce: given.taker(functools.reduce),
         builtins.any: any_,
         builtins.all: all_,
-        builtins.max: _best(builtins.max, operator.gt),
-        builtins.min: _best(builtins.min, operator.lt),
     }
 )

@@ -18,6 +18,7 @@ _kept: list = []  # those
 # What other modules call in place of functions: of builtins, and by functions that know those of libraries.
 replaced: dict = {}
 methods: dict = {}  # of tensors
+of_lists: dict = {}  # methods of lists
 of_libraries: list = []
 _state = threading.local()
 
@@ -38,7 +39,13 @@ class converting:
 
 def recorded(function):
     """What is called in place of a layer's forward or hook."""
-    return call(function) if is_converting() else function
+    if not is_converting():
+        return function
+    if getattr(function, "__name__", None) == "forward":
+        return call(function)
+    from proa.jit.dy2static import kinds
+
+    return kinds.hook(function)
 
 
 def is_converting():
@@ -183,6 +190,8 @@ def call(function):
             return function if found is None else found(owner, function)
         if writes.depth() and kind is not type:
             writes.items(owner, sys._getframe(1).f_globals)
+        if type(owner) is list and function.__name__ in of_lists:
+            return of_lists[function.__name__](owner, function)
         try:
             found = replaced.get(function)
         except TypeError:

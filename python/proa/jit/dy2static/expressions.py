@@ -9,6 +9,7 @@
 | `f(x)` | `_proa_.call(f)(x)` |
 | `[f(a) for a in b if c]` | `_proa_.listed(b, lambda item: [c for a in (item,)][0], ...)`; also in `sum` and `list` |
 | `super()` | `super(__class__, self)` |
+| `a[b]` | `_proa_.item(a, b)` |
 | `a.name`, the name of a property | `_proa_.read(a, "name")` |
 | `a`, a name that may have no value | `_proa_.bound(a, "a")` |
 
@@ -195,6 +196,12 @@ class Expressions(ast.NodeTransformer):
         if node.attr in self._properties and isinstance(node.ctx, ast.Load):
             return runtime("read", node.value, ast.Constant(node.attr), at=node)
         return node
+
+    def visit_Subscript(self, node):
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or not scopes.is_late_index(node):
+            return node
+        return runtime("item", node.value, node.slice, at=node)
 
     def visit_Lambda(self, node):
         node.args = self.visit(node.args)

@@ -11,8 +11,9 @@ each kind (wishes.py):
                            y = g(_proa_.one_kind(_proa_kinds_1, 1))
                            rest
 
-This is done where the call is the first of its statement, and is made once: not in the condition of a `while`, a lambda or what
-`and` may leave out. A kind is as in alternatives.py.
+What a statement calls before gets a name first, in the same order; the condition of a `while` goes into its body, and `and`, `or` and
+ternaries that may leave the call out become statements. This is not done in lambdas and comprehensions. A kind is as in
+alternatives.py.
 """
 
 import ast
@@ -20,7 +21,7 @@ import sys
 import types
 
 from proa import _C
-from proa.jit.dy2static import calls, functions, source, wishes
+from proa.jit.dy2static import calls, functions, rewrites, source, undefined, wishes
 from proa.jit.dy2static.alternatives import Alternatives
 from proa.jit.dy2static.expressions import placed, runtime
 
@@ -51,23 +52,29 @@ class _Apart(ast.NodeTransformer):
         return node
 
     def _block(self, statements):
-        out = []
-        for k, statement in enumerate(statements):
-            call = self._call(statement)
-            count = self._wanted[_position(call)] if call is not None else 0
-            if call is None or self._copies + count > _MOST:
+        out, statements = [], list(statements)
+        while statements:
+            statement = statements.pop(0)
+            opened = self._opened(statement)
+            if opened is not None:
+                statements = opened + statements
+                continue
+            path = self._path(_expression(statement))
+            call = path[-1] if path else None
+            count = self._wanted[_position(call)] if path else 0
+            if not path or self._copies + count > _MOST:
                 out.append(self.visit(statement))
                 continue
             self._copies += count
+            out += self._named_first(path, statement)
             name = f"_proa_kinds_{next(self._numbers)}"
             made = placed(
                 ast.Call(runtime("of_kinds", call.func, ast.Constant(count), at=call.func), call.args, call.keywords),
                 call,
             )
             out.append(placed(ast.Assign([ast.Name(name, ast.Store())], made), statement))
-            rest = statements[k:]
             ways = [
-                self._block([_replaced(rest[0], call, name, number), *map(source.copied, rest[1:])])
+                self._block([_replaced(statement, call, name, number), *map(source.copied, statements)])
                 for number in range(count)
             ]
             chosen = ways.pop()
@@ -77,50 +84,124 @@ class _Apart(ast.NodeTransformer):
             return out + chosen
         return out
 
-    def _call(self, statement):
-        """The first call of a statement, if it is wanted and made once, before all that may change something."""
-        if isinstance(statement, ast.AugAssign) and any(isinstance(n, ast.Call) for n in ast.walk(statement.target)):
+    def _opened(self, statement):
+        """Statements that make a wanted call of a condition, or of a part that may be left out, on their own; None if there is none."""
+        if isinstance(statement, ast.While) and self._holds_wanted(statement.test):
+            return rewrites.endless(statement, self._numbers)
+        expression = _expression(statement)
+        path = None if expression is None or self._path(expression) else self._folded(expression)
+        if path is None:
             return None
-        if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)):
-            part = statement.value
-        elif isinstance(statement, (ast.If, ast.Assert)):
-            part = statement.test
-        elif isinstance(statement, ast.For):
-            part = statement.iter
+        made, choice = self._named_first(path, statement), path[-1]
+        name = f"{undefined.CHOSEN}{next(self._numbers)}"  # which branches change
+        read = lambda: placed(ast.Name(name, ast.Load()), choice)
+        keep = lambda value: placed(ast.Assign([ast.Name(name, ast.Store())], value), value)
+        if isinstance(choice, ast.IfExp):
+            made.append(placed(ast.If(choice.test, [keep(choice.body)], [keep(choice.orelse)]), choice))
         else:
+            is_and = isinstance(choice.op, ast.And)
+            rest = []
+            for value in reversed(choice.values[1:]):
+                test = read() if is_and else placed(ast.UnaryOp(ast.Not(), read()), choice)
+                rest = [placed(ast.If(test, [keep(value), *rest], []), value)]
+            made += [keep(choice.values[0]), *rest]
+        _put(path[-2] if len(path) > 1 else statement, choice, read())
+        return [*made, statement]
+
+    def _holds_wanted(self, expression):
+        return self._path(expression) is not None or self._folded(expression) is not None
+
+    def _folded(self, node):
+        """The nodes from an expression down to `and`, `or` or a ternary that makes a wanted call or leaves it out."""
+        if isinstance(node, ast.BoolOp) and any(map(self._holds_wanted, node.values[1:])):
+            return [node]
+        if isinstance(node, ast.IfExp) and any(map(self._holds_wanted, (node.body, node.orelse))):
+            return [node]
+        for part in _parts(node):
+            path = self._folded(part)
+            if path is not None:
+                return [node, *path]
+        return None
+
+    def _path(self, node):
+        """The nodes from an expression down to the first wanted call that it makes whatever its values are; None if there is none."""
+        if node is None:
             return None
-        call = _first_call(part)
-        return call if call is not None and _position(call) in self._wanted else None
+        for part in _parts(node):
+            path = self._path(part)
+            if path is not None:
+                return [node, *path]
+        return [node] if _is_call(node) and _position(node) in self._wanted else None
+
+    def _named_first(self, path, statement):
+        """Names for what is called before the end of a path, in the expressions on it."""
+        made = []
+        for node, below in zip(path, path[1:], strict=False):
+            for part in _parts(node):
+                if part is below:
+                    break
+                holder, field = (part, "value") if isinstance(part, (ast.keyword, ast.Starred)) else (None, None)
+                value = part if holder is None else part.value
+                if not any(_is_call(n) for n in ast.walk(value)):
+                    continue
+                name = f"_proa_value_{next(self._numbers)}"
+                made.append(placed(ast.Assign([ast.Name(name, ast.Store())], value), statement))
+                read = placed(ast.Name(name, ast.Load()), value)
+                if holder is None:
+                    _put(node, part, read)
+                else:
+                    setattr(holder, field, read)
+        return made
+
+
+def _expression(statement):
+    """The expression of a statement that is evaluated once, before it changes anything; None if it has none."""
+    if isinstance(statement, ast.AugAssign) and any(isinstance(n, ast.Call) for n in ast.walk(statement.target)):
+        return None
+    if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)):
+        return statement.value
+    if isinstance(statement, (ast.If, ast.Assert)):
+        return statement.test
+    return statement.iter if isinstance(statement, ast.For) else None
+
+
+def _parts(node):
+    """The parts of an expression that are evaluated whatever their values are, in their order."""
+    if isinstance(node, ast.Lambda):
+        return []
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        return [node.generators[0].iter]
+    if isinstance(node, ast.BoolOp):
+        return node.values[:1]
+    if isinstance(node, ast.IfExp):
+        return [node.test]
+    if isinstance(node, ast.Compare):
+        return [node.left, node.comparators[0]]
+    if isinstance(node, ast.Dict):
+        return [part for pair in zip(node.keys, node.values, strict=True) for part in pair if part is not None]
+    return [part for part in ast.iter_child_nodes(node) if isinstance(part, (ast.expr, ast.keyword))]
+
+
+def _put(node, part, other):
+    """Puts another expression in the place of a part of a node."""
+    for name, value in ast.iter_fields(node):
+        if value is part:
+            setattr(node, name, other)
+        elif isinstance(value, list):
+            value[:] = [other if v is part else v for v in value]
 
 
 def _position(node):
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
 
 
-def _first_call(node):
-    """The call of an expression that is made before its others; None if one way of the expression makes none."""
-    if node is None or isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-        return None
-    if isinstance(node, ast.BoolOp):
-        return _first_call(node.values[0])
-    if isinstance(node, ast.IfExp):
-        return _first_call(node.test)
-    if isinstance(node, ast.Compare):
-        return _first_call(node.left) or _first_call(node.comparators[0])
-    for child in ast.iter_child_nodes(node):
-        found = None if _is_super(child) else _first_call(child)
-        if found is not None:
-            return found
-        if isinstance(child, (ast.BoolOp, ast.IfExp, ast.Compare)) and any(
-            isinstance(n, ast.Call) for n in ast.walk(child)
-        ):
-            return None
-    is_own = isinstance(node, ast.Call) and isinstance(getattr(node.func, "value", None), ast.Name)
-    return node if isinstance(node, ast.Call) and (not is_own or node.func.value.id != functions.RUNTIME) else None
-
-
-def _is_super(node):
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+def _is_call(node):
+    """Whether it is a call of the user's, other than of `super`."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Name):
+        return node.func.id != "super"
+    return getattr(getattr(node.func, "value", None), "id", None) != functions.RUNTIME
 
 
 def _replaced(statement, call, name, number):
@@ -156,12 +237,34 @@ def of_kinds(function, count):
             _refuse(value, sys._getframe(1))
         return value
 
-    if _accepting[0] is None:
-        _accepting[0] = accepting.__code__
+    _accepting.add(accepting.__code__)
     return accepting
 
 
-_accepting: list = [None]  # the code of the function that of_kinds makes
+_accepting: set = set()  # the code of functions that take results of several kinds
+
+
+def hook(function):
+    """What is called in place of a hook of a layer: where it gives None by a tensor, what it was given stays."""
+    made = calls.call(function)
+
+    def call_hook(*args):
+        value = made(*args)
+        return value if not isinstance(value, Alternatives) else _instead_of_none(value, args[-1], len(args) == 2)
+
+    _accepting.add(call_hook.__code__)
+    return call_hook
+
+
+def _instead_of_none(value, given, is_before):
+    from proa.jit.dy2static.runtime import chosen
+
+    as_given = lambda v: (v,) if is_before and not isinstance(v, tuple) else v
+    parts = [given if v is None else as_given(v) for v in value.values]
+    found = parts[-1]
+    for k in reversed(range(len(parts) - 1)):
+        found = chosen(is_kind(value, k), lambda k=k: parts[k], lambda found=found: found)
+    return found
 
 
 def passed(value, frame):
@@ -174,7 +277,7 @@ def passed(value, frame):
             break
         frame = frame.f_back
     # A layer may be called by the one who records.
-    if frame is not None and (frame.f_code is _accepting[0] or frame.f_globals.get("__name__") == _RECORDER):
+    if frame is not None and (frame.f_code in _accepting or frame.f_globals.get("__name__") == _RECORDER):
         return value
     return _refuse(value, frame)
 

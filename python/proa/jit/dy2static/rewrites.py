@@ -14,7 +14,8 @@
                                            c
 
 Patterns are Python's; values and guards may be tensors. `a.b = v` becomes `_proa_.write(v, a, "b")`, as `a.b` may be a
-property, whose functions are converted too; so do `+=` and `del`.
+property, whose functions are converted too; so do `+=` and `del`. `a[i] = v` becomes `_proa_.put(v, a, i)`: `a` may be a list, and
+`i` a tensor.
 """
 
 import ast
@@ -184,6 +185,9 @@ def written(statement, numbers):
         return [_write(statement.value, statement.target, statement)]
     if len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Attribute):
         return [_write(statement.value, statement.targets[0], statement)]
+    if len(statement.targets) == 1 and scopes.is_late_index(statement.targets[0]):
+        target = statement.targets[0]
+        return [placed(ast.Expr(runtime("put", statement.value, target.value, target.slice, at=statement)), statement)]
     targets = _Targets(numbers)
     statement.targets = [targets.visit(target) for target in statement.targets]
     return [statement, *(_write(_read(name), target, statement) for name, target in targets.found)]

@@ -91,6 +91,14 @@ def changed(nodes):
     return list(attributes), [name for name in items if name not in attributes]
 
 
+def is_late_index(node):
+    """Whether it is a subscript whose index is a value that may be a tensor."""
+    if not isinstance(node, ast.Subscript):
+        return False
+    number = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
+    return not isinstance(number, (ast.Constant, ast.Slice, ast.Tuple))
+
+
 def changed_names(nodes):
     """The names of what statements change in place."""
     return [path[0] for path in changed(nodes)[1] if len(path) == 1]

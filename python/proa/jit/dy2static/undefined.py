@@ -6,6 +6,7 @@ Some of these values the statement could have kept, had it known that they are r
 import re
 import threading
 
+CHOSEN = "_chosen_"  # begins the names of values that expressions choose (kinds.py)
 _thread = threading.local()
 
 
@@ -31,10 +32,12 @@ def explained(error):
     reason, kind, wish = missed(error)
     if reason is None:
         return error
+    name = name_of(error)
+    if name.startswith(CHOSEN):
+        kind, name, reason = kind or TypeError, "a value of `and`, `or` or a ternary", reason.replace(name, "it")
     if kind is None:
         error.add_note(f"  {reason}")
         return error
-    name = name_of(error)
     made = kind(f"{name}: {reason}").with_traceback(error.__traceback__)
     made._proa_wish = wish
     return made

@@ -64,6 +64,84 @@ def called_behind_and(x):
     return y * (len(_pair_or_one(y)) if x.max() > 0.5 else len(_pair_or_one(-y)))
 
 
+@supported
+def none_in_one_way(x):
+    """None in one way of an `if`, a tensor in the other, and what asks which it is"""
+    found = None
+    if x.sum() > 0:
+        found = x * 2
+    if found is not None:
+        return found + x
+    return x
+
+
+@supported
+def shapes_of_ways(x):
+    """Numbers of dims that differ between the ways, read afterwards"""
+    if x.sum() > 0:
+        y = x * 2
+    else:
+        y = x.sum()
+    return y * 3 + x
+
+
+@supported
+def dtypes_of_ways(x):
+    """Dtypes that differ between the ways, read afterwards"""
+    if x.sum() > 0:
+        y = x * 2
+    else:
+        y = (x * 2).astype("int64")
+    return y + x
+
+
+@supported
+def texts_of_ways(x):
+    """Texts, functions and layers that `if`, `elif` and `else` choose by tensors, used afterwards"""
+    name, act = "sum", paddle.sin
+    if x.sum() > 3:
+        name = "max"
+    elif x.sum() > 0:
+        act = nn.ReLU()
+        if x.max() > 1:
+            act = nn.Tanh()
+    else:
+        name = ("mean", 2.0)
+    if isinstance(name, tuple):
+        return getattr(x, name[0])() * name[1]
+    return act(getattr(x, name)()) * x
+
+
+@supported
+def found_in_turns(x):
+    """A name that each turn of a loop sets to None, or to a tensor"""
+    total, n = x * 0, (x[0, 0] * 0).astype("int64")
+    for k in range(3):
+        found = None
+        if x[k].sum() > 0:
+            found = x[k]
+        if found is not None:
+            total = total + found
+    while n < 3:
+        found = None
+        if total.sum() + n > 1:
+            found = x
+        if found is not None:
+            total = total + found
+        n = n + 1
+    return total
+
+
+@supported
+def ternaries_of_kinds(x):
+    """Ternaries of several kinds: None, other dims, texts, tuples"""
+    mask = x * 2 if x.sum() > 0 else None
+    name = "max" if x.max() > 1 else "sum"
+    count = len(x if x.min() > -1 else (x, x))
+    whole = (x if x.sum() > 0 else x.sum()) * getattr(x, name)()
+    return whole * count if mask is None else whole + mask
+
+
 class _Counter:
     def __init__(self):
         self.calls = 0

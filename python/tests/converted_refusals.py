@@ -35,26 +35,6 @@ def sent_to_a_generator(x):
     return next(steps) + steps.send(2)
 
 
-@refused(r"y: the ways of the statement .* give \[3, 4\] float32 and \[\] float32")
-def shapes_of_ways(x):
-    """Numbers of dims that differ between the ways, read afterwards: reshape one of them"""
-    if x.sum() > 0:
-        y = x * 2
-    else:
-        y = x.sum()
-    return y
-
-
-@refused(r"y: the ways of the statement .* give \[3, 4\] float32 and \[3, 4\] int64")
-def dtypes_of_ways(x):
-    """Dtypes that differ between the ways, read afterwards: cast one of them"""
-    if x.abs().sum() > 0:
-        y = x * 2
-    else:
-        y = (x * 2).astype("int64")
-    return y
-
-
 def _pair_or_one(x):
     if x.abs().sum() > 0:
         return x, x
@@ -90,6 +70,17 @@ def sorted_by_a_tuple(x):
 def sorted_of_a_made_list(x):
     """`sorted`, `max` and `min` of a list that a loop made: `paddle.sort`, `argsort` and `argmax` of what `paddle.stack` makes of it"""
     return x + sorted([row.sum() for row in x if row.sum() > 0])[0]
+
+
+@refused(r"y: the ways of the statement .* give \[\] float32 and \[3, 4\] float32; let both give tensors of one dtype")
+def shapes_of_turns(x):
+    """Values of another kind that a turn of a loop gives by a tensor, read in the next one: one kind for all turns"""
+    y, n = x, paddle.to_tensor(0)
+    while n < (x.abs() > 0).astype("int64").sum():
+        if y.sum() > 1:
+            y = y.sum()
+        n = n + 1
+    return y
 
 
 @refused("comes to its end and gives None")

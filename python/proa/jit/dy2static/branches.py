@@ -300,6 +300,9 @@ class _Choice:
     # What becomes of a value --------------------------------------------------------------------------------------------------
 
     def _missing(self, key):
+        inner = undefined.conflict(key[-1])  # of an `if` in one of the ways
+        if inner is not None and not wishes.is_wished(inner[2]):
+            return _Conflict(*inner)
         wish = self.state.wish(key) if self.state.may_be_unbound(key) else None
         return _Conflict(f"{self._one_way(key)}; give it one before", wish=wish)
 
@@ -435,4 +438,8 @@ class _Choice:
             f"the ways of the statement at {where}, which depends on a tensor, give {what}; let both give tensors of one "
             "dtype and number of dims",
             TypeError,
+            self._ways_apart(),
         )
+
+    def _ways_apart(self):
+        return wishes.ways(self.state.file, self.state.line)

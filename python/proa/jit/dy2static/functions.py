@@ -58,14 +58,15 @@ def convert(function):
     """The function rewritten; itself where it is already, or cannot be."""
     known = _functions.get(function, {})
     kinds = wishes.calls_of_kinds(function.__code__)
-    key = frozenset(kinds.items())
+    ways = wishes.lines_of_ways(function.__code__)
+    key = frozenset(kinds.items()), ways
     found = known.get(key)
     if found is None:
         if id(function.__code__) in _made:
             return function
         conversion = conversion_of(function)
-        if kinds and conversion.code is not None:
-            conversion = _convert(function, kinds)
+        if (kinds or ways) and conversion.code is not None:
+            conversion = _convert(function, kinds, ways)
         found = function if conversion.code is None else _with_code(function, conversion.code)
         if found is not function:
             _functions.setdefault(function, {})[key] = found
@@ -85,7 +86,7 @@ def _with_code(function, code):
     return made
 
 
-def _convert(function, kinds=None):
+def _convert(function, kinds=None, ways=()):
     code = function.__code__
     if code.co_flags & LEFT_ALONE:
         return Conversion(why="it is a generator or coroutine")
@@ -97,7 +98,7 @@ def _convert(function, kinds=None):
         node = source.copied(node)
         if owner is not None:
             source.mangle(node, owner)
-        tree = _rewritten(node, properties.names_in(function.__globals__), kinds)
+        tree = _rewritten(node, properties.names_in(function.__globals__), kinds, ways)
         made = _compiled(tree, code)
     except (NotConverted, RecursionError) as error:
         return Conversion(why=str(error).splitlines()[0])
@@ -106,12 +107,12 @@ def _convert(function, kinds=None):
     return Conversion(made, tree)
 
 
-def _rewritten(node, names, kinds=None):
+def _rewritten(node, names, kinds=None, ways=()):
     numbers = itertools.count(1)
-    if kinds and not isinstance(node, ast.Lambda):
+    if (kinds or ways) and not isinstance(node, ast.Lambda):
         from proa.jit.dy2static.kinds import apart
 
-        node = apart(node, kinds, numbers)
+        node = apart(node, kinds or {}, ways, numbers)
     node.args.defaults = []
     node.args.kw_defaults = [None] * len(node.args.kwonlyargs)
     if isinstance(node, ast.Lambda):

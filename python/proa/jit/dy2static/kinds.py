@@ -14,6 +14,9 @@ each kind (wishes.py):
 What a statement calls before gets a name first, in the same order; the condition of a `while` goes into its body, and `and`, `or` and
 ternaries that may leave the call out become statements. This is not done in lambdas and comprehensions. A kind is as in
 alternatives.py.
+
+Where the ways of an `if` give a name values of several kinds, and something reads that, what follows in its block is recorded in
+each way; so it is where a ternary does.
 """
 
 import ast
@@ -21,7 +24,7 @@ import sys
 import types
 
 from proa import _C
-from proa.jit.dy2static import calls, functions, rewrites, source, undefined, wishes
+from proa.jit.dy2static import calls, functions, rewrites, scopes, source, undefined, wishes
 from proa.jit.dy2static.alternatives import Alternatives
 from proa.jit.dy2static.expressions import placed, runtime
 
@@ -32,15 +35,16 @@ _MOST = 64  # copies of what follows, of all calls of a function
 # While functions are rewritten -----------------------------------------------------------------------------------------------
 
 
-def apart(node, wanted, numbers):
-    """Rewrites the statements of a function, in place, around calls at some positions; `wanted`: {position: number of kinds}."""
-    _Apart(wanted, numbers).visit(node)
+def apart(node, wanted, ways, numbers):
+    """Rewrites the statements of a function, in place, around calls at some positions (`wanted`: {position: number of kinds}), and
+    around each `if` of some lines (`ways`)."""
+    _Apart(wanted, ways, numbers).visit(node)
     return node
 
 
 class _Apart(ast.NodeTransformer):
-    def __init__(self, wanted, numbers):
-        self._wanted, self._numbers, self._copies = wanted, numbers, 0
+    def __init__(self, wanted, ways, numbers):
+        self._wanted, self._ways, self._numbers, self._copies = wanted, ways, numbers, 0
 
     def generic_visit(self, node):
         for name in ("body", "orelse", "finalbody"):
@@ -63,6 +67,8 @@ class _Apart(ast.NodeTransformer):
             call = path[-1] if path else None
             count = self._wanted[_position(call)] if path else 0
             if not path or self._copies + count > _MOST:
+                if statements and self._is_apart(statement) and self._copies + 2 <= _MOST:
+                    return [*out, self._with_rest(statement, statements)]
                 out.append(self.visit(statement))
                 continue
             self._copies += count
@@ -84,6 +90,23 @@ class _Apart(ast.NodeTransformer):
             return out + chosen
         return out
 
+    def _is_apart(self, statement):
+        """Whether what follows is wished for in each way of an `if`, or of one that ends a way of it."""
+        if not isinstance(statement, ast.If):
+            return False
+        if getattr(statement, "is_apart", False):
+            return True
+        return statement.lineno in self._ways or any(map(self._is_apart, statement.body + statement.orelse))
+
+    def _with_rest(self, statement, rest):
+        """The `if` with what follows it in each of its ways."""
+        self._copies += 2
+        for name in ("body", "orelse"):
+            block = getattr(statement, name)
+            follows = [] if scopes.always_leaves(block) else map(source.copied, rest)
+            setattr(statement, name, self._block([*block, *follows]))
+        return statement
+
     def _opened(self, statement):
         """Statements that make a wanted call of a condition, or of a part that may be left out, on their own; None if there is none."""
         if isinstance(statement, ast.While) and self._holds_wanted(statement.test):
@@ -98,6 +121,7 @@ class _Apart(ast.NodeTransformer):
         keep = lambda value: placed(ast.Assign([ast.Name(name, ast.Store())], value), value)
         if isinstance(choice, ast.IfExp):
             made.append(placed(ast.If(choice.test, [keep(choice.body)], [keep(choice.orelse)]), choice))
+            made[-1].is_apart = _position(choice) in self._wanted
         else:
             is_and = isinstance(choice.op, ast.And)
             rest = []
@@ -115,8 +139,9 @@ class _Apart(ast.NodeTransformer):
         """The nodes from an expression down to `and`, `or` or a ternary that makes a wanted call or leaves it out."""
         if isinstance(node, ast.BoolOp) and any(map(self._holds_wanted, node.values[1:])):
             return [node]
-        if isinstance(node, ast.IfExp) and any(map(self._holds_wanted, (node.body, node.orelse))):
-            return [node]
+        if isinstance(node, ast.IfExp):
+            if _position(node) in self._wanted or any(map(self._holds_wanted, (node.body, node.orelse))):
+                return [node]
         for part in _parts(node):
             path = self._folded(part)
             if path is not None:
@@ -280,6 +305,11 @@ def passed(value, frame):
     if frame is not None and (frame.f_code in _accepting or frame.f_globals.get("__name__") == _RECORDER):
         return value
     return _refuse(value, frame)
+
+
+def settled(value, frame):
+    """The value of a ternary that the code of a frame evaluates: of one kind, or what follows is recorded for each."""
+    return _refuse(value, frame) if isinstance(value, Alternatives) else value
 
 
 def _refuse(value, frame):

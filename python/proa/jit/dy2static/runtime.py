@@ -61,7 +61,7 @@ def chosen(test, first, second, named=()):
         return first() if test else second()
     site = _site([first, second], named)
     ways = (lambda: Returned(first()), lambda: Returned(second()))
-    return alternatives.settled(choose(truth(test), *ways, [first, second], site, True).value)
+    return kinds.settled(choose(truth(test), *ways, [first, second], site, True).value, sys._getframe(1))
 
 
 def all_of(*operands, named=()):

@@ -43,6 +43,12 @@ def explained(error):
     return made
 
 
+def conflict(name):
+    """(reason, kind, wish) of a name that had a value of several kinds in the ways of a statement; None for others."""
+    found = getattr(_thread, "reasons", {}).get(name)
+    return found if found is not None and found[1] is not None and (found[2] or (None,))[0] == "ways" else None
+
+
 def reason(name):
     """Why a name may have no value; None if nothing is known."""
     return getattr(_thread, "reasons", {}).get(name, (None,))[0]

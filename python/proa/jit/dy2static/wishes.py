@@ -72,6 +72,17 @@ def kinds(code, position, count):
     return ("kinds", code.co_filename, position, count)
 
 
+def ways(file, line):
+    """The wish that what follows the `if` of a line is recorded for each of its ways (kinds.py)."""
+    return ("ways", file, line)
+
+
+def lines_of_ways(code):
+    """The lines in the file of a code object for whose `if` that is wished."""
+    every = getattr(_thread, "wishes", None) or ()
+    return frozenset(wish[2] for wish in every if wish[0] == "ways" and wish[1] == code.co_filename)
+
+
 def is_of_kinds(error):
     """Whether the wish of an error is such a one."""
     return getattr(error, "_proa_wish", (None,))[0] == "kinds"

@@ -52,6 +52,14 @@ def _runs(lib, name):
                 step(program, feed=feed, fetch_list=[result], return_numpy=False)
 
         found[f"Executor.run of {length}"] = run, _CALLS[length]
+    program, result = _program(lib, 1)
+    test, given, name_of = program.clone(for_test=True), {"x": _array()}, [result.name]
+
+    def by_name(calls):
+        for _ in range(calls):
+            executor.run(test, feed=given, fetch_list=name_of)
+
+    found["a test, arrays, a name"] = by_name, _CALLS[1]
     if name != "proa":
         return found
     lib.disable_static()

@@ -51,6 +51,47 @@ def test_later_runs_look_nothing_up(main, slow, kind, return_numpy):
     assert looked_up > 0 and len(slow) == looked_up
 
 
+@pytest.mark.parametrize("way", ["name", "test", "prune", "compiled", "scope"])
+def test_later_runs_of_other_kinds_look_nothing_up(main, slow, way):
+    """By names, of programs for tests, pruned, compiled, and in a scope of its own."""
+    startup, executor = static.Program(), static.Executor()
+    with static.program_guard(main, startup):
+        weight = static.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(3.0))
+        z = main.x * weight
+    program = {"test": main.clone(for_test=True), "compiled": static.CompiledProgram(main)}.get(way, main)
+    fetches = [z.name if way == "name" else z]
+    scope = static.Scope() if way == "scope" else None
+    if scope is not None:
+        executor.run(startup, scope=scope)
+    for k in range(4):
+        (found,) = executor.run(program, feed={"x": _X * k}, fetch_list=fetches, scope=scope, use_prune=way == "prune")
+        np.testing.assert_allclose(found, _X * k * 3)
+        if k == 0:
+            looked_up = len(slow)
+    assert looked_up > 0 and len(slow) == looked_up
+
+
+def test_values_of_scopes_are_those_of_now(main):
+    """What a scope of its own holds changes, goes away and is started anew between runs."""
+    startup, executor, scopes = static.Program(), static.Executor(), [static.Scope(), static.Scope()]
+    with static.program_guard(main, startup):
+        weight = static.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(3.0))
+        z = main.x * weight
+    run = lambda scope: executor.run(main, feed={"x": _X}, fetch_list=[z], scope=scope)[0]
+    for scope in scopes:
+        executor.run(startup, scope=scope)
+    for k in range(3):
+        for number, scope in enumerate(scopes):
+            value = np.array([10.0 * number + k], "float32")
+            scope.find_var(weight.name).get_tensor().set(value, paddle.CPUPlace())
+            np.testing.assert_allclose(run(scope), _X * value)
+    executor.run(startup, scope=scopes[0])
+    np.testing.assert_allclose(run(scopes[0]), _X * 3)
+    scopes[0].erase([weight.name])
+    np.testing.assert_allclose(run(scopes[0]), _X * 3)
+    np.testing.assert_allclose(run(scopes[1]), _X * 12)
+
+
 def test_a_program_that_grows_or_changes_in_place_is_seen(main):
     z = main.y + 1.0
     for _ in range(2):

@@ -113,10 +113,14 @@ class Executor:
             list: what was fetched.
         """
         program = default_main_program() if program is None else program
-        if type(program) is Program and type(fetch_list) is list and not use_prune:
-            ready = program._ready.get(key_of(fetch_list, return_numpy))
+        scope = scopes.global_scope() if scope is None else scope
+        source = program
+        if type(program) is CompiledProgram and program._passes is None and program._runs == 1:
+            source = program._source
+        if type(source) is Program and type(fetch_list) is list:
+            ready = source._ready.get(key_of(fetch_list, return_numpy, use_prune or source._for_test, scope))
             if ready is not None and (not feed or type(feed) is dict):
-                found = ready.run(program, feed or {}, scopes.global_scope() if scope is None else scope)
+                found = ready.run(source, feed or {}, scope)
                 if found is not None:
                     return [t.numpy() for t in found] if return_numpy else found
         if isinstance(feed, (list, tuple)):
@@ -131,7 +135,6 @@ class Executor:
         for reader in program._readers:
             if not set(feed or ()).issuperset(tensor.name for tensor in reader.inputs):
                 feed = {**reader.feed(), **(feed or {})}
-        scope = scopes.global_scope() if scope is None else scope
         if not isinstance(scope, scopes.Scope):
             raise _C.located(TypeError(f"Executor.run: scope must be a Scope, not {type(scope).__name__}"))
         program.run_starts(scope)
@@ -145,7 +148,7 @@ class Executor:
             }
             if any(name not in inputs for name in feed or ()):
                 _warn_of_strangers([name for name in feed if name not in inputs])
-            fetches = [self._find(program, item) for item in wanted or ()]
+            fetches = found = [self._find(program, item) for item in wanted or ()]
             if program._pipeline is not None:
                 results = program._pipeline.run(scope, feeds, fetches)
                 return [t.numpy() for t in results] if return_numpy else results
@@ -156,15 +159,18 @@ class Executor:
             levels = [() if return_numpy else _levels(program, t) for t in wanted or ()]
             lengths = [t for own in levels for t in own]
             wanted_values = [*fetches, *lengths, *(t for _, t in shown)]
+            bound_to_scope = recorded
             if getattr(compiled, "_passes", None) is not None:
                 recorded = compiled._passes.compiled(recorded, compiled._changed)
             results = recorded.run(feeds, wanted_values, use_prune)
             for (printed, _), value in zip(shown, results[len(fetches) + len(lengths) :]):
                 printed.show(value)
-            if type(fetch_list) is list and not (use_prune or lengths or recorded is not program._program):
-                kept = lambda item: isinstance(item, _C.Tensor) and not recorded_rates.is_rate(item)
-                if is_plain(program) and all(map(kept, fetch_list)):
-                    Ready(program, fetch_list, fetches).keep(program, return_numpy)
+            if type(fetch_list) is list and not lengths and recorded is bound_to_scope and type(program) is Program:
+                # A rate is read anew each time; what a name finds that is no value of the program may be one.
+                kept = lambda item, tensor: _C.is_symbolic(tensor) or isinstance(item, _C.Tensor) and not recorded_rates.is_rate(item)  # fmt: skip
+                if is_plain(program) and all(map(kept, fetch_list, found)):
+                    ready = Ready(program, fetch_list, fetches, recorded, scope, use_prune)
+                    ready.keep(program, return_numpy, scope)
             lengths = iter(results[len(fetches) : len(fetches) + len(lengths)])
             results = results[: len(fetches)]
         for call in () if use_prune else program._after_run:
@@ -330,6 +336,7 @@ class LoadedProgram(Program):
         super().__init__()
         self._module = module
         self._program = module.program
+        self._input_names = module.input_names
         names = module.output_names
         self._places = {name: place for place, name in enumerate(names)}
         for place in range(len(names)):
@@ -341,8 +348,9 @@ class LoadedProgram(Program):
                 self._targets.append(_Target(place, name, spec))
 
     def run(self, feed, fetch_list, return_numpy):
-        names = self._module.input_names
-        feed = dict(_with_lengths(feed, names))
+        names = self._input_names
+        if any(type(value) is not _C.Tensor and type(value).__name__ != "ndarray" for value in feed.values()):
+            feed = dict(_with_lengths(feed, names))
         missing = [name for name in names if name not in feed]
         if missing:
             raise _C.located(ValueError(f"Executor.run: input {missing[0]!r} is not fed"))

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "inference/compile.h"
-#include "inference/config.h"
 #include "inference/watching.h"
 #include "tensor/tensor.h"
 
@@ -31,6 +30,8 @@ class Engine {
                                         const Hooks& hooks) const = 0;
   // Throws where the engine shows nobody what it computes on the way.
   virtual void CheckHooks() const = 0;
+  // What runs, as text.
+  virtual std::string Plan() const = 0;
 
  protected:
   std::vector<Port> inputs_;
@@ -39,11 +40,6 @@ class Engine {
 
 // This library's own; `threads` as Config has them.
 std::shared_ptr<const Engine> MakeProgramEngine(Compiled compiled, int threads);
-
-// A file of ONNX (or its contents), run by ONNX Runtime, whose library is
-// loaded. Throws Error where there is no such library, naming what was tried;
-// where the model is none of ONNX, or ONNX Runtime refuses it.
-std::shared_ptr<const Engine> MakeOnnxRuntimeEngine(const Config& config);
 
 }  // namespace proa::inline v0::inference
 

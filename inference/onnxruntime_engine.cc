@@ -4,6 +4,8 @@
 //
 // Its interface is a table of functions whose places never change, only grow;
 // what is used here has been there from version 1 on.
+#include "inference/onnxruntime_engine.h"
+
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -20,7 +22,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "inference/engine.h"
+#include "tensor/copy.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "tensor/shape.h"
@@ -224,26 +226,23 @@ class Owned {
 
 class OnnxRuntimeEngine final : public Engine {
  public:
-  explicit OnnxRuntimeEngine(const Config& config)
-      : runtime_(Runtime::Get(config.onnxruntime_library())),
+  OnnxRuntimeEngine(const std::string& model, bool is_path,
+                    const OnnxRuntimeSettings& settings)
+      : runtime_(Runtime::Get(settings.library)),
         session_(runtime_, kReleaseSession) {
     Owned<OrtSessionOptions> options(runtime_, kReleaseSessionOptions);
     runtime_.Call(kCreateSessionOptions, options.address());
-    if (const int threads = config.cpu_math_library_num_threads();
-        threads > 0) {
-      runtime_.Call(kSetIntraOpNumThreads, options.get(), threads);
+    if (settings.threads > 0) {
+      runtime_.Call(kSetIntraOpNumThreads, options.get(), settings.threads);
     }
-    const bool optimizes =
-        config.ir_optim() || config.ort_optimization_enabled();
     runtime_.Call(kSetGraphOptimizationLevel, options.get(),
-                  optimizes ? kEnableAll : kDisableAll);
-    if (config.model_from_memory()) {
-      const std::string& bytes = config.program_bytes();
-      runtime_.Call(kCreateSessionFromArray, runtime_.env(),
-                    static_cast<const void*>(bytes.data()), bytes.size(),
+                  settings.optimized ? kEnableAll : kDisableAll);
+    if (is_path) {
+      runtime_.Call(kCreateSession, runtime_.env(), model.c_str(),
                     options.get(), session_.address());
     } else {
-      runtime_.Call(kCreateSession, runtime_.env(), config.model().c_str(),
+      runtime_.Call(kCreateSessionFromArray, runtime_.env(),
+                    static_cast<const void*>(model.data()), model.size(),
                     options.get(), session_.address());
     }
     inputs_ = Ports(kSessionGetInputCount, kSessionGetInputName,
@@ -255,10 +254,11 @@ class OnnxRuntimeEngine final : public Engine {
   std::vector<proa::Tensor> Run(const std::vector<proa::Tensor>& inputs,
                                 const Hooks&) const override {
     std::vector<Owned<OrtValue>> values;
+    std::vector<proa::Tensor> rows;  // as ONNX Runtime reads elements
     std::vector<const OrtValue*> given;
     std::vector<const char*> names, wanted;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const proa::Tensor& t = inputs[i];
+      const proa::Tensor& t = rows.emplace_back(Contiguous(inputs[i]));
       Owned<OrtValue>& value = values.emplace_back(runtime_, kReleaseValue);
       const std::vector<int64_t> sizes(t.shape().begin(), t.shape().end());
       static char none;  // an address where there are no elements
@@ -291,6 +291,8 @@ class OnnxRuntimeEngine final : public Engine {
          "hooks: ONNX Runtime does not show what its operators read and make; "
          "leave EnableONNXRuntime out to see it");
   }
+
+  std::string Plan() const override { return "ONNX Runtime"; }
 
  private:
   TensorMeta MetaOf(const OrtTensorInfo* info, const std::string& name) const {
@@ -348,19 +350,14 @@ class OnnxRuntimeEngine final : public Engine {
 
 }  // namespace
 
-std::shared_ptr<const Engine> MakeOnnxRuntimeEngine(const Config& config) {
-  const std::string& path = config.model();
-  PROA_REQUIRE(config.model_from_memory() || path.ends_with(".onnx"),
-               "EnableONNXRuntime: ONNX Runtime reads files of ONNX, and '",
-               path,
-               "' is none by its name; write one of the model in Python "
-               "(proa.onnx.export, or proa.inference with enable_onnxruntime, "
-               "which does "
-               "so by itself), or leave EnableONNXRuntime out");
-  PROA_REQUIRE(!config.mkldnn_bfloat16_enabled(),
-               "EnableONNXRuntime: ONNX Runtime computes in the types of the "
-               "file; EnableMkldnnBfloat16 cannot change them");
-  return std::make_shared<OnnxRuntimeEngine>(config);
+std::shared_ptr<const Engine> OnnxRuntimeEngineOfFile(
+    const std::string& model, const OnnxRuntimeSettings& settings) {
+  return std::make_shared<OnnxRuntimeEngine>(model, true, settings);
+}
+
+std::shared_ptr<const Engine> OnnxRuntimeEngineOfBytes(
+    const std::string& model, const OnnxRuntimeSettings& settings) {
+  return std::make_shared<OnnxRuntimeEngine>(model, false, settings);
 }
 
 }  // namespace proa::inline v0::inference

@@ -10,64 +10,19 @@
 #include "absl/strings/str_join.h"
 #include "inference/compile.h"
 #include "inference/engine.h"
+#include "inference/onnxruntime_engine.h"
 #include "inference/sequences.h"
 #include "inference/subgraphs.h"
 #include "inference/tensor_state.h"
 #include "inference/version.h"
-#include "inference/watching.h"
-#include "jit/evaluate.h"
-#include "jit/executor.h"
 #include "jit/program_file.h"
 #include "jit/reference/load.h"
 #include "ops/extension/loader.h"
 #include "tensor/allocator.h"
 #include "tensor/error.h"
-#include "tensor/execution.h"
 
 namespace proa::inline v0::inference {
 namespace {
-
-// This library's own.
-class ProgramEngine final : public Engine {
- public:
-  ProgramEngine(Compiled compiled, int threads)
-      : packed_(std::move(compiled.packed)),
-        ids_(compiled.module.inputs),
-        executor_(std::move(compiled.executor)),
-        threads_(threads) {
-    const jit::Module& m = compiled.module;
-    for (const jit::ValueId id : m.inputs) {
-      const jit::ValueInfo& v = m.program->value(id);
-      inputs_.push_back({v.name, v.meta});
-    }
-    for (size_t i = 0; i < m.outputs.size(); ++i) {
-      outputs_.push_back(
-          {m.output_names[i], m.program->value(m.outputs[i]).meta});
-    }
-  }
-
-  std::vector<proa::Tensor> Run(const std::vector<proa::Tensor>& inputs,
-                                const Hooks& hooks) const override {
-    const ExecutionScope scope({.num_threads = threads_});
-    std::vector<std::pair<jit::ValueId, proa::Tensor>> feeds;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      feeds.emplace_back(ids_[i], inputs[i]);
-    }
-    if (hooks.empty()) return executor_->Run(feeds);
-    Watching watching(hooks);
-    const jit::WatchScope shown(&watching);
-    return executor_->Run(feeds);
-  }
-
-  void CheckHooks() const override {}
-
- private:
-  const std::shared_ptr<void> packed_;  // goes last
-  const std::vector<jit::ValueId> ids_;
-  // It holds the parameters that it needs; the module is not kept.
-  const std::shared_ptr<const jit::Executor> executor_;
-  const int threads_;
-};
 
 class EnginePredictor final : public Predictor {
  public:
@@ -332,6 +287,25 @@ CompileSettings SettingsOf(const Config& config) {
   return out;
 }
 
+std::shared_ptr<const Engine> InOnnxRuntime(const Config& config) {
+  const std::string& path = config.model();
+  PROA_REQUIRE(config.model_from_memory() || path.ends_with(".onnx"),
+               "EnableONNXRuntime: ONNX Runtime reads files of ONNX, and '",
+               path,
+               "' is none by its name; write one of the model in Python "
+               "(proa.onnx.export, or proa.inference with enable_onnxruntime, "
+               "which does so by itself), or leave EnableONNXRuntime out");
+  PROA_REQUIRE(!config.mkldnn_bfloat16_enabled(),
+               "EnableONNXRuntime: ONNX Runtime computes in the types of the "
+               "file; EnableMkldnnBfloat16 cannot change them");
+  const OnnxRuntimeSettings settings = {
+      config.onnxruntime_library(), config.cpu_math_library_num_threads(),
+      config.ir_optim() || config.ort_optimization_enabled()};
+  return config.model_from_memory()
+             ? OnnxRuntimeEngineOfBytes(config.program_bytes(), settings)
+             : OnnxRuntimeEngineOfFile(path, settings);
+}
+
 std::shared_ptr<const Engine> WithSubgraphEngine(const jit::Module& module,
                                                  const Config& config) {
   const auto engine = FindSubgraphEngine(config.subgraph_engine());
@@ -353,11 +327,6 @@ std::shared_ptr<const Engine> WithSubgraphEngine(const jit::Module& module,
 
 }  // namespace
 
-std::shared_ptr<const Engine> MakeProgramEngine(Compiled compiled,
-                                                int threads) {
-  return std::make_shared<ProgramEngine>(std::move(compiled), threads);
-}
-
 std::shared_ptr<Predictor> CreatePredictor(const Config& config) {
   PROA_REQUIRE(config.cpu_math_library_num_threads() >= 0,
                "inference: the number of threads is negative");
@@ -367,7 +336,7 @@ std::shared_ptr<Predictor> CreatePredictor(const Config& config) {
     }
   }
   if (config.use_onnxruntime()) {
-    return std::make_shared<EnginePredictor>(MakeOnnxRuntimeEngine(config));
+    return std::make_shared<EnginePredictor>(InOnnxRuntime(config));
   }
   absl::StatusOr<jit::Module> module = Load(config);
   ThrowIfError(module.status());

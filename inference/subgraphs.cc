@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "jit/clone.h"
@@ -142,6 +143,7 @@ class Splitter {
     return out;
   }
 
+  // Of its operations.
   std::string NamesOf(const Part& part) const {
     return absl::StrJoin(part.operations, ", ", [&](std::string* s, size_t i) {
       s->append(operations_[i].op->name);
@@ -197,10 +199,13 @@ class SplitEngine final : public Engine {
   struct Step {
     std::shared_ptr<const Engine> engine;
     std::vector<ValueId> takes, gives;
+    std::string plan;  // who computes what
   };
 
-  SplitEngine(const jit::Module& module, std::vector<Step> steps)
-      : steps_(std::move(steps)),
+  SplitEngine(const jit::Module& module, std::string other,
+              std::vector<Step> steps)
+      : other_(std::move(other)),
+        steps_(std::move(steps)),
         ids_(module.inputs),
         results_(module.outputs) {
     const jit::Program& program = *module.program;
@@ -224,8 +229,11 @@ class SplitEngine final : public Engine {
       std::vector<proa::Tensor> given;
       for (const ValueId id : step.takes) given.push_back(at.at(id));
       std::vector<proa::Tensor> made = step.engine->Run(given, {});
+      PROA_REQUIRE(made.size() == step.gives.size(), "inference: a part (",
+                   step.plan, ") gave ", made.size(), " results, not ",
+                   step.gives.size());
       for (size_t i = 0; i < step.gives.size(); ++i) {
-        at[step.gives[i]] = std::move(made.at(i));
+        at[step.gives[i]] = std::move(made[i]);
       }
     }
     std::vector<proa::Tensor> out;
@@ -234,12 +242,19 @@ class SplitEngine final : public Engine {
   }
 
   void CheckHooks() const override {
-    PROA_REQUIRE(false,
-                 "inference: another engine computes parts of the model, and "
-                 "does not show what its operations read and make");
+    Fail(absl::StatusCode::kUnimplemented, "hooks: ", other_,
+         " does not show what its operations read and make, and computes parts "
+         "of the model");
+  }
+
+  std::string Plan() const override {
+    return absl::StrJoin(steps_, "\n", [](std::string* s, const Step& step) {
+      s->append(step.plan);
+    });
   }
 
  private:
+  const std::string other_;
   const std::vector<Step> steps_;
   const std::vector<ValueId> ids_, results_;
   std::unordered_map<ValueId, proa::Tensor> held_;
@@ -280,7 +295,7 @@ std::shared_ptr<const Engine> Split(
   jit::RunPasses(whole.program, whole.outputs, jit::ExportPasses());
   const jit::Program& program = *whole.program;
   const Splitter splitter(program);
-  std::vector<bool> claimed = engine.Claims(program);
+  std::vector<bool> claimed = engine.Claims(whole);
   PROA_REQUIRE(claimed.size() == program.block().operations.size(),
                "inference: the engine ", engine.name(), " claims ",
                claimed.size(), " operations of ",
@@ -306,10 +321,12 @@ std::shared_ptr<const Engine> Split(
     step.takes = splitter.Takes(part);
     step.gives = splitter.Gives(part, parts, outputs);
     jit::Module of_part = splitter.ModuleOf(part, step.takes, step.gives);
+    std::string who = "proa";
     if (part.is_claimed && !step.gives.empty()) {
       auto made = engine.Compile(of_part, settings);
       if (made.ok()) {
         step.engine = *std::move(made);
+        who = engine.name();
       } else {
         warn(absl::StrCat(engine.name(), " declines a part (",
                           splitter.NamesOf(part),
@@ -317,9 +334,10 @@ std::shared_ptr<const Engine> Split(
       }
     }
     if (step.engine == nullptr) step.engine = own(std::move(of_part));
+    step.plan = absl::StrCat(who, ": ", splitter.NamesOf(part));
     steps.push_back(std::move(step));
   }
-  return std::make_shared<SplitEngine>(whole, std::move(steps));
+  return std::make_shared<SplitEngine>(whole, engine.name(), std::move(steps));
 }
 
 }  // namespace proa::inline v0::inference

@@ -18,7 +18,6 @@
 
 #include "absl/status/statusor.h"
 #include "inference/engine.h"
-#include "jit/program.h"
 #include "jit/program_file.h"
 
 namespace proa::inline v0::inference {
@@ -39,7 +38,7 @@ class SubgraphEngine {
   // A part of fewer is not worth carrying tensors there and back.
   virtual size_t least_operations() const { return 3; }
   // For each operation of the program's block, whether it computes it.
-  virtual std::vector<bool> Claims(const jit::Program& program) const = 0;
+  virtual std::vector<bool> Claims(const jit::Module& whole) const = 0;
   // What runs a part, from many threads at once. An error declines: the part
   // runs here, and a warning says why.
   virtual absl::StatusOr<std::shared_ptr<const Engine>> Compile(

@@ -30,9 +30,9 @@ class Loops final : public SubgraphEngine {
       : name_(std::move(name)), least_(least), declines_(declines) {}
   std::string name() const override { return name_; }
   size_t least_operations() const override { return least_; }
-  std::vector<bool> Claims(const jit::Program& program) const override {
+  std::vector<bool> Claims(const jit::Module& whole) const override {
     std::vector<bool> out;
-    for (const jit::Operation& o : program.block().operations) {
+    for (const jit::Operation& o : whole.program->block().operations) {
       const std::string op = o.op->name;
       out.push_back(op == "tanh" || op == "neg");
     }
@@ -72,6 +72,7 @@ class Loops final : public SubgraphEngine {
       return out;
     }
     void CheckHooks() const override {}
+    std::string Plan() const override { return "loops"; }
 
    private:
     const jit::Module part_;

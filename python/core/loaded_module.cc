@@ -3,7 +3,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,10 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "autograd/engine.h"
 #include "autograd/grad_state.h"
-#include "inference/compile.h"
-#include "inference/watching.h"
 #include "jit/clone.h"
-#include "jit/evaluate.h"
 #include "jit/executor.h"
 #include "jit/pass.h"
 #include "jit/program.h"
@@ -73,23 +69,13 @@ LoadedModule::LoadedModule(Module m) : module_(std::move(m)) {
   }
 }
 
-LoadedModule::LoadedModule(inference::Compiled compiled)
-    : LoadedModule(std::move(compiled.module)) {
-  compiled_ = std::move(compiled.executor);
-  packed_ = std::move(compiled.packed);
-}
-
 std::shared_ptr<const jit::Executor> LoadedModule::Executor() const {
-  if (compiled_ != nullptr) return compiled_;
   return jit::ExecutorOf(*module_.program, module_.outputs);
 }
 
-Tensors LoadedModule::Run(const Tensors& inputs,
-                          const inference::Hooks& hooks) const {
+Tensors LoadedModule::Run(const Tensors& inputs) const {
   const auto fed = Feeds(inputs);
   const auto executor = Executor();
-  inference::Watching watching(hooks);
-  const jit::WatchScope shown(hooks.empty() ? nullptr : &watching);
   const GilRelease release;
   return executor->Run(fed);
 }
@@ -223,18 +209,6 @@ void Save(const Module& module, const std::string& prefix) {
   CheckFileStatus(saved);
 }
 
-std::vector<inference::Hook> HooksOf(const std::vector<py::function>& calls) {
-  std::vector<inference::Hook> hooks;
-  for (const py::function& call : calls) {
-    hooks.push_back(
-        [call](std::string_view op, const std::string& name, const Tensor& t) {
-          const GilAcquire gil;
-          CallingPython([&] { call(std::string(op), name, t); });
-        });
-  }
-  return hooks;
-}
-
 // What is to be said of a loaded file, as warnings of Python.
 void Warn(const std::vector<std::string>& warnings, const std::string& file) {
   for (const std::string& text : warnings) {
@@ -248,51 +222,9 @@ void Warn(const std::vector<std::string>& warnings, const std::string& file) {
 }  // namespace
 
 void BindLoadedModules(py::module_& m) {
-  py::class_<inference::LowPrecision>(m, "LowPrecision")
-      .def(py::init([](DType dtype, bool keeps_io,
-                       const std::vector<std::string>& lower,
-                       const std::vector<std::string>& raise) {
-             return inference::LowPrecision{
-                 {.dtype = dtype, .lower = lower, .raise = raise}, keeps_io};
-           }),
-           py::arg("dtype"), py::arg("keeps_io"), py::arg("lower"),
-           py::arg("raise_"));
-  m.def("ops_beside", &inference::OpsBeside, py::arg("names"));
-
   py::class_<LoadedModule>(m, "LoadedModule")
-      .def(
-          "run",
-          [](const LoadedModule& l, const Tensors& inputs,
-             const std::vector<py::function>& input_hooks,
-             const std::vector<py::function>& output_hooks) {
-            return l.Run(inputs, {HooksOf(input_hooks), HooksOf(output_hooks)});
-          },
-          py::arg("inputs"),
-          py::arg("input_hooks") = std::vector<py::function>(),
-          py::arg("output_hooks") = std::vector<py::function>(),
-          "Hooks are called with the name of each operation that runs, and the "
-          "name and value of what it reads, or makes.")
+      .def("run", &LoadedModule::Run, py::arg("inputs"))
       .def("call", &LoadedModule::Call, py::arg("inputs"))
-      .def(
-          "compiled",
-          [](const LoadedModule& l, const std::vector<std::string>& passes,
-             const std::optional<inference::LowPrecision>& low,
-             const std::optional<std::string>& dump_folder,
-             const std::vector<std::string>& dumped_passes) {
-            return LoadedModule(inference::Compile(
-                l.module(), {passes, low, dump_folder, dumped_passes}));
-          },
-          py::arg("passes"), py::arg("low") = py::none(),
-          py::arg("dump_folder") = py::none(),
-          py::arg("dumped_passes") = std::vector<std::string>(),
-          "As predictors run it (inference/compile.h): what is changed of the "
-          "program later is not seen.")
-      .def(
-          "in_precision",
-          [](const LoadedModule& l, const inference::LowPrecision& low) {
-            return LoadedModule(inference::InPrecision(l.module(), low));
-          },
-          py::arg("low"))
       .def_property_readonly("plan",
                              [](const LoadedModule& l) {
                                return jit::ToText(l.Executor()->program());
@@ -481,11 +413,6 @@ void BindLoadedModules(py::module_& m) {
       },
       py::arg("bytes"), py::arg("what"),
       "A tensor as PaddlePaddle 1.x wrote each parameter into a file.");
-  const auto names = [](std::span<const std::string_view> passes) {
-    return std::vector<std::string>(passes.begin(), passes.end());
-  };
-  m.def("inference_passes", [names] { return names(jit::InferencePasses()); });
-  m.def("export_passes", [names] { return names(jit::ExportPasses()); });
   m.def(
       "reference_op_versions", [] { return jit::reference::KnownVersions(); },
       "The versions in which the op types are known, where they are not 0.");

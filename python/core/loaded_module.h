@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "inference/compile.h"
-#include "inference/watching.h"
 #include "jit/executor.h"
 #include "jit/program.h"
 #include "jit/program_file.h"
@@ -39,14 +37,11 @@ jit::ValueId InputNamed(const jit::Program& program, const std::string& name);
 class LoadedModule {
  public:
   explicit LoadedModule(jit::Module m);
-  // Runs as it was compiled, in place of after the default passes.
-  explicit LoadedModule(inference::Compiled compiled);
 
   std::shared_ptr<const jit::Executor> Executor() const;
 
-  // With all interpreters off; the global lock is given away meanwhile. Hooks
-  // take it for themselves.
-  Tensors Run(const Tensors& inputs, const inference::Hooks& hooks = {}) const;
+  // With all interpreters off; the global lock is given away meanwhile.
+  Tensors Run(const Tensors& inputs) const;
   // Through the front doors, under the interpreters that are active: gradients
   // flow, and a program that is being recorded takes the operations in. But for
   // autocast: its casts were recorded, or there were none.
@@ -69,10 +64,8 @@ class LoadedModule {
       const Tensors& inputs) const;
   bool RequiresGrad(jit::ValueId captured) const;
 
-  std::shared_ptr<void> packed_;  // of Compiled; goes last
   jit::Module module_;
-  std::vector<Captured> captured_;                 // when it was made
-  std::shared_ptr<const jit::Executor> compiled_;  // null unless it was given
+  std::vector<Captured> captured_;  // when it was made
 };
 
 // What `inputs` and `outputs` are in the program.

@@ -61,7 +61,7 @@ def test_the_cache_is_read_where_it_lies(heads_first, masked, tmp_path):
     randomize(net)
     net.eval()
     predictor = _predictor(net, tmp_path)
-    plan = predictor._runner.plan
+    plan = predictor._engine.plan
     assert plan.count(" attention_cached(") == 1 and " concat(" not in plan, plan
     for batch, words, past in [
         (1, 1, 1),
@@ -96,7 +96,7 @@ def test_a_cache_that_grows_is_joined_once(tmp_path):
     randomize(net)
     net.eval()
     predictor = _predictor(net, tmp_path)
-    plan = predictor._runner.plan
+    plan = predictor._engine.plan
     assert " attention_cached(" not in plan and plan.count(" concat(") == 2, plan
     given = _given(net, 2, 1, 5)
     want = net(*map(proa.to_tensor, given))

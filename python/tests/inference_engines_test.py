@@ -1,5 +1,6 @@
 """Engines that compute parts of a program: ONNX Runtime, and one that is made up here."""
 
+import concurrent.futures
 import os
 import types
 import warnings
@@ -9,8 +10,7 @@ import pytest
 
 import proa
 from proa import inference, nn
-from proa.inference import subgraphs
-from proa.inference.onnxruntime_engine import OnnxRuntimeEngine, OnnxRuntimeModule
+from proa.inference.onnxruntime_engine import OnnxRuntimeEngine
 from python.tests.saved_predictors import random, randomize
 
 pytest.importorskip("onnxruntime")
@@ -62,7 +62,7 @@ def test_what_onnx_cannot_say_runs_here(tmp_path):
     config = _config(net, tmp_path, _SPECS)
     with pytest.warns(UserWarning, match="runs parts of the model(.|\n)*digamma"):
         predictor = inference.create_predictor(config)
-    plan = predictor._runner.plan.splitlines()
+    plan = predictor._engine.plan.splitlines()
     by = [line.partition(":")[0] for line in plan]
     # As few parts as the dependencies allow.
     assert by == ["ONNX Runtime", "proa", "ONNX Runtime", "proa", "ONNX Runtime"], plan
@@ -81,7 +81,14 @@ def test_a_model_that_onnx_can_say_runs_there_as_a_whole(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         predictor = inference.create_predictor(_config(net, tmp_path, _SPECS))
-    assert isinstance(predictor._runner, OnnxRuntimeModule)
+    assert predictor._engine.plan == "ONNX Runtime"
+    # Rows of any kind, one of each input, and no others.
+    x = proa.to_tensor(random([6, 4]))
+    np.testing.assert_allclose(
+        predictor.run([x.transpose([1, 0])])[0].numpy(), net(x.transpose([1, 0])).numpy(), rtol=1e-5, atol=1e-6
+    )
+    with pytest.raises(ValueError, match="ONNX Runtime"):
+        predictor.run([random([4, 5])])
 
 
 def test_parts_are_kept_on_disk(tmp_path, monkeypatch):
@@ -113,10 +120,10 @@ class _Tanh:
     def __init__(self, declines=False):
         self.declines, self.parts = declines, 0
 
-    def claims(self, program, outputs):
-        return [o["op"] == "tanh" for o in proa._C.program_block(program)["operations"]]
+    def claims(self, whole):
+        return [o["op"] == "tanh" for o in proa._C.program_block(whole.program)["operations"]]
 
-    def compile(self, module, settings):
+    def compile(self, part, settings):
         if self.declines:
             raise ValueError("not today")
         self.parts += 1
@@ -132,9 +139,12 @@ def _split(function, shapes, engine):
             outputs = list(function(*inputs))
     finally:
         proa.disable_static()
-    names = [f"r{i}" for i in range(len(outputs))]
-    settings = subgraphs.Settings(own=lambda module: module.compiled([]))
-    return subgraphs.split(main._program, list("xyz")[: len(shapes)], outputs, names, engine, settings)
+    module = main._program.module(list("xyz")[: len(shapes)], outputs)
+
+    def warn(sentence):
+        warnings.warn(sentence, UserWarning, stacklevel=1)
+
+    return proa._C.split(module, engine, proa._C.SubgraphSettings(), [], warn)
 
 
 @pytest.mark.parametrize("declines", [False, True])
@@ -153,6 +163,42 @@ def test_any_engine(declines):
     assert engine.parts == (0 if declines else 1) and len(split.plan.splitlines()) == 3, split.plan
     for got, want in zip(split.run(arrays), function(*arrays), strict=True):
         np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_an_engine_that_fails():
+    """What it raises arrives; a part without its results is an error; many threads call it."""
+    x = proa.to_tensor(random([3, 2]))
+
+    class Fails(_Tanh):
+        def __init__(self, run):
+            super().__init__()
+            self.run = run
+
+        def compile(self, part, settings):
+            if self.run is None:
+                raise KeyError("lost")
+            return types.SimpleNamespace(run=self.run)
+
+    def split(run):
+        return _split(lambda x: [proa.tanh(x) + 1], [[None, 2]], Fails(run))
+
+    with pytest.raises(KeyError, match="lost"):
+        split(None)
+    with pytest.raises(ZeroDivisionError):
+        split(lambda values: 1 // 0).run([x])
+    with pytest.raises(ValueError, match="numpy: tanh. gave 0 results, not 1"):
+        split(lambda values: []).run([x])
+    with pytest.raises(TypeError, match="must give a list of tensors, not int"):
+        split(lambda values: 3).run([x])
+    with pytest.raises(ValueError, match="takes 1 inputs, 0 given"):
+        split(lambda values: values).run([])
+    with pytest.raises(NotImplementedError, match="numpy does not show"):
+        split(lambda values: values).check_hooks()
+    one = _split(lambda x: [proa.tanh(x) + 1], [[None, 2]], _Tanh())
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        arrays = [proa.to_tensor(random([n % 5, 2], n)) for n in range(40)]
+        for array, got in zip(arrays, pool.map(lambda a: one.run([a])[0].numpy(), arrays), strict=True):
+            np.testing.assert_allclose(got, np.tanh(array.numpy()) + 1, rtol=1e-6)
 
 
 def test_operations_with_regions_and_constants():
@@ -183,5 +229,5 @@ def test_claims_of_onnx_runtime():
     finally:
         proa.disable_static()
     block = proa._C.program_block(main._program)["operations"]
-    claimed = OnnxRuntimeEngine().claims(main._program, [y])
+    claimed = OnnxRuntimeEngine().claims(main._program.module(["x"], [y]))
     assert {o["op"] for o, c in zip(block, claimed, strict=True) if not c} == {"digamma"}

@@ -51,7 +51,7 @@ def test_every_activation(settings, tmp_path):
         batch = 2 if residual else None
         specs = [proa.static.InputSpec([batch, *a.shape[1:]], "float32", n) for a, n in ((x, "x"), (r, "r"))]
         predictor = predictor_of(net, specs, tmp_path)
-        plan = predictor._runner.plan
+        plan = predictor._engine.plan
         assert "batch_norm" not in plan, plan
         fused = activation is not None or residual
         assert ("conv2d_activation(" in plan) == fused and f'activation="{name}"' in plan or not fused, plan
@@ -118,7 +118,7 @@ def test_convolutions_of_other_dims(conv, norm, shape, tmp_path):
     x = np.random.RandomState(1).randn(2, 3, *shape).astype("float32")
     want = net(proa.to_tensor(x)).numpy()
     predictor = predictor_of(net, [proa.static.InputSpec([None, 3, *shape], "float32", "x")], tmp_path)
-    assert "batch_norm" not in predictor._runner.plan
+    assert "batch_norm" not in predictor._engine.plan
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=2e-5, atol=2e-5)
 
 
@@ -165,7 +165,7 @@ def test_bfloat16_folds_before_it_rounds(tmp_path):
     specs = [proa.static.InputSpec([None, 4, 9, 8], "float32", "x"), proa.static.InputSpec([1], "float32", "r")]
     r = np.zeros([1], "float32")
     predictor = predictor_of(net, specs, tmp_path, lambda c: c.enable_mkldnn_bfloat16())
-    plan = predictor._runner.plan
+    plan = predictor._engine.plan
     assert "[4, 4, 3, 3] bfloat16" in plan and "batch_norm" not in plan, plan
     got = predictor.run([x, r])[0].numpy()
     assert 0 < abs(got - want).max() < 0.03 * abs(want).max()
@@ -180,7 +180,7 @@ def test_deleted_passes(tmp_path):
             for name in deleted:
                 config.delete_pass(name)
 
-        return predictor_of(net, specs, tmp_path, change)._runner.plan
+        return predictor_of(net, specs, tmp_path, change)._engine.plan
 
     assert "conv2d_batch_norm_relu_inference(" in plan("fold_norm")
     assert "fold_batch_norm(" in plan("fold_parameters") and "fold_batch_norm(" not in plan()
@@ -224,7 +224,7 @@ def _check_pieces(net, x, op, folder):
     net.eval()
     want = net(proa.to_tensor(x)).numpy()
     predictor = predictor_of(net, [proa.static.InputSpec([None, *x.shape[1:]], "float32", "x")], folder)
-    plan = predictor._runner.plan
+    plan = predictor._engine.plan
     ops = [op] if op is not None else []
     found = [o for o in ("gelu", "silu", "hardswish", "relu6", "layer_norm") if f" {o}(" in plan]
     assert found == ops, plan
@@ -376,7 +376,7 @@ def test_attention_is_recognized(function, scale, batch, tmp_path):
         proa.static.InputSpec([batch if m.shape[0] == 5 else 1, *m.shape[1:]], "float32", "m"),
     ]
     predictor = predictor_of(net, specs, tmp_path)
-    plan = predictor._runner.plan
+    plan = predictor._engine.plan
     assert (" attention(" in plan) == (scale is not None), plan
     assert ("softmax(" in plan) == (scale is None), plan
     if scale is not None:
@@ -420,7 +420,7 @@ def test_attention_of_saved_programs(form, tmp_path):
     path = str(tmp_path / "net")
     proa.jit.save(net, path, [proa.static.InputSpec([None, None, 8], "float32", "x")], format=form)
     predictor = proa.inference.create_predictor(proa.inference.Config(path))
-    assert " attention(" in predictor._runner.plan and "softmax" not in predictor._runner.plan
+    assert " attention(" in predictor._engine.plan and "softmax" not in predictor._engine.plan
     for shape in ((1, 1), (3, 5), (5, 3)):
         x = np.random.RandomState(0).randn(*shape, 8).astype("float32")
         want = net(proa.to_tensor(x)).numpy()
@@ -454,6 +454,6 @@ def test_a_product_and_its_bias(function, op, tmp_path):
     x = np.random.RandomState(0).randn(3, 4, 4).astype("float32")
     want = net(proa.to_tensor(x)).numpy()
     predictor = predictor_of(net, [proa.static.InputSpec([None, 4, 4], "float32", "x")], tmp_path)
-    plan = predictor._runner.plan
+    plan = predictor._engine.plan
     assert [o for o in ("linear", "matmul") if f" {o}(" in plan] == [op], plan
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=2e-5, atol=2e-5)

@@ -33,7 +33,7 @@ def _specs(*arrays, is_open=False):
 
 
 def _fused(predictor):
-    return "linear_activation(" in predictor._runner.plan
+    return "linear_activation(" in predictor._engine.plan
 
 
 @pytest.mark.parametrize("shape", [(5, 6), (2, 5, 6), (2, 3, 5, 6)])
@@ -47,7 +47,7 @@ def test_every_activation(shape, bias, tmp_path):
         want = net(proa.to_tensor(x), proa.to_tensor(r)).numpy()
         # Of an open batch r might be one row, which an addition repeats.
         predictor = predictor_of(net, _specs(x, r), tmp_path)
-        plan = predictor._runner.plan
+        plan = predictor._engine.plan
         if name != "none" or residual != "none":
             assert _fused(predictor) and f'activation="{name}"' in plan and plan.count(" = ") <= 6, plan
         else:
@@ -140,6 +140,6 @@ def test_a_transformer_of_an_open_batch(tmp_path):
     x = random([3, 7, 16], 1)
     want = net(proa.to_tensor(x)).numpy()
     predictor = predictor_of(net, [proa.static.InputSpec([None, None, 16], "float32", "x")], tmp_path)
-    plan = predictor._runner.plan
+    plan = predictor._engine.plan
     assert plan.count("linear_activation(") == 6 and " add(" not in plan and " gelu(" not in plan, plan
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), want, rtol=2e-5, atol=2e-5)

@@ -29,7 +29,7 @@ def test_recurrences_keep_nothing(cell, tmp_path):
     net = _Recurrent(cell)
     specs = [proa.static.InputSpec([None, None, 4], "float32", "x")]
     predictor = predictor_of(net, specs, tmp_path, _threads(1))
-    plan = predictor._runner.plan
+    plan = predictor._engine.plan
     assert plan.count("keep_reserve=false") == plan.count("rnn(") == 4 and "[?, ?, 0] uint8" in plan, plan
     for shape in ([50, 20, 4], [400, 3, 4], [319, 2, 4], [1, 700, 4]):
         x = random(shape)
@@ -48,12 +48,12 @@ def test_directions_run_side_by_side(cell, threads, tmp_path):
     net = _Recurrent(cell)
     specs = [proa.static.InputSpec([None, None, 4], "float32", "x")]
     predictor = predictor_of(net, specs, tmp_path, _threads(threads))
-    plan = predictor._runner.plan
+    plan = predictor._engine.plan
     assert plan.count("side_by_side(") == 2 and plan.count("rnn(") == 4, plan
     plain = predictor_of(
         net, specs, tmp_path, lambda c: (_threads(threads)(c), c.pass_builder().delete_pass("side_by_side"))
     )
-    assert "side_by_side" not in plain._runner.plan
+    assert "side_by_side" not in plain._engine.plan
     for shape in ([2, 7, 4], [1, 1, 4], [5, 30, 4], [0, 3, 4]):
         x = random(shape)
         want = net(proa.to_tensor(x))
@@ -85,7 +85,7 @@ def test_a_recurrence_of_the_other_runs_behind_it(tmp_path):
 
     net = Stacked()
     predictor = predictor_of(net, [proa.static.InputSpec([None, None, 4], "float32", "x")], tmp_path, _threads(2))
-    assert "side_by_side" not in predictor._runner.plan
+    assert "side_by_side" not in predictor._engine.plan
     x = random([2, 5, 4])
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), net(proa.to_tensor(x)).numpy(), rtol=1e-5, atol=1e-6)
 
@@ -101,7 +101,7 @@ def test_an_error_of_one_direction_is_the_error(tmp_path):
 
     specs = [proa.static.InputSpec([None, None, 4], "float32", "x"), proa.static.InputSpec([None], "int64", "n")]
     predictor = predictor_of(Lengths(), specs, tmp_path, _threads(2))
-    assert "side_by_side" in predictor._runner.plan
+    assert "side_by_side" in predictor._engine.plan
     with pytest.raises(ValueError, match="length 9 of sample 0"):
         predictor.run([random([1, 3, 4]), np.array([9])])
     assert predictor.run([random([1, 3, 4]), np.array([2])])[0].shape == [1, 3, 8]
@@ -115,7 +115,7 @@ def test_norms_behind_transposed_convolutions(settings, tmp_path):
     randomize(net)
     x = random([2, 3, 5, 4])
     predictor = predictor_of(net, [proa.static.InputSpec([None, 3, 5, 4], "float32", "x")], tmp_path)
-    assert "batch_norm" not in predictor._runner.plan, predictor._runner.plan
+    assert "batch_norm" not in predictor._engine.plan, predictor._engine.plan
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), net(proa.to_tensor(x)).numpy(), rtol=2e-5, atol=2e-5)
 
 
@@ -125,7 +125,7 @@ def test_norms_behind_products(shape, folds, tmp_path):
     randomize(net)
     x = random([3, *shape[1:]])
     predictor = predictor_of(net, [proa.static.InputSpec(shape, "float32", "x")], tmp_path)
-    assert ("batch_norm" not in predictor._runner.plan) == folds, predictor._runner.plan
+    assert ("batch_norm" not in predictor._engine.plan) == folds, predictor._engine.plan
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), net(proa.to_tensor(x)).numpy(), rtol=2e-5, atol=2e-5)
 
 
@@ -144,7 +144,7 @@ def test_affine_channels_behind_convolutions(bias, tmp_path):
     randomize(net)
     x = random([2, 3, 6, 5])
     predictor = predictor_of(net, [proa.static.InputSpec([None, 3, 6, 5], "float32", "x")], tmp_path)
-    plan = predictor._runner.plan
+    plan = predictor._engine.plan
     assert "multiply" not in plan and 'activation="relu"' in plan, plan
     np.testing.assert_allclose(predictor.run([x])[0].numpy(), net(proa.to_tensor(x)).numpy(), rtol=2e-5, atol=2e-5)
 
@@ -161,7 +161,7 @@ def test_chains_of_open_sizes_are_one_operation(threads, tmp_path):
     net = _Chain()
     specs = [proa.static.InputSpec([None, 130], "float32", n) for n in "xy"]
     predictor = predictor_of(net, specs, tmp_path, _threads(threads))
-    plan = predictor._runner.plan
+    plan = predictor._engine.plan
     assert plan.count("pointwise(") == 1 and "return %" in plan, plan
     for rows, others in ((0, 0), (1, 1), (3, 3), (1, 3), (3000, 3000), (3000, 1), (1, 3000), (2017, 2017)):
         x, y = random([rows, 130], 1), random([others, 130], 2)

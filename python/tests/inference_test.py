@@ -428,7 +428,7 @@ def test_weights_of_files_stand_in_memory_once(tmp_path):
         if changed:
             config.delete_pass(changed)
         predictor = inference.create_predictor(config)
-        assert ("fold_norm" == changed) == ("batch_norm" in predictor._runner.plan)
+        assert ("fold_norm" == changed) == ("batch_norm" in predictor._engine.plan)
         for _ in range(2):
             (got,) = predictor.run([x])
             np.testing.assert_allclose(got.numpy(), want, rtol=1e-4, atol=1e-4)
@@ -478,7 +478,7 @@ def test_a_deleted_pass_does_not_run(tmp_path):
     ):
         config = inference.Config(str(tmp_path / "net"))
         change(config)
-        plans.append(inference.create_predictor(config)._runner.plan)
+        plans.append(inference.create_predictor(config)._engine.plan)
     assert ["conv2d_activation(" in plan for plan in plans] == [True, False, False, False]
     assert ["conv2d_batch_norm_relu" in plan for plan in plans] == [False, True, False, False]
     assert ["batch_norm_inference(" in plan for plan in plans] == [False, False, True, True]
@@ -498,7 +498,7 @@ def test_bfloat16(tmp_path):
     assert [name] == inference.create_predictor(inference.Config(path)).get_output_names()
     got = _result(predictor, x)
     assert got.dtype == np.float32 and 0 < abs(got - want).max() < 0.03 * abs(want).max()
-    assert "[288, 5] bfloat16" in predictor._runner.plan and "[8, 3, 3, 3] bfloat16" in predictor._runner.plan
+    assert "[288, 5] bfloat16" in predictor._engine.plan and "[8, 3, 3, 3] bfloat16" in predictor._engine.plan
 
 
 @pytest.mark.parametrize(
@@ -518,7 +518,7 @@ def test_which_ops_compute_in_bfloat16(call, names, conv, linear, tmp_path):
     config = inference.Config(path)
     config.enable_mkldnn_bfloat16()
     getattr(config, call)(names)
-    plan = inference.create_predictor(config)._runner.plan
+    plan = inference.create_predictor(config)._engine.plan
     assert f"[8, 3, 3, 3] {conv}" in plan and f"[288, 5] {linear}" in plan, plan
     if call != "set_bfloat16_op":
         getattr(config, call)({"an op of others"})
@@ -550,7 +550,7 @@ def test_convert_to_mixed_precision(tmp_path):
     predictor = inference.create_predictor(inference.Config(*new))
     (got,) = predictor.run([x.astype("float16")])
     assert got.dtype.name == "float16" and abs(got.numpy() - want).max() < 0.03 * abs(want).max()
-    assert "[8, 3, 3, 3] float32" in predictor._runner.plan
+    assert "[8, 3, 3, 3] float32" in predictor._engine.plan
     for arguments, says in (
         ([*old, *new, inference.PrecisionType.Int8], "Half or Bfloat16"),
         ([*old, "a.pdmodel", "b.pdiparams"], "must be <prefix>.pdmodel"),

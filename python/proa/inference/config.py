@@ -337,7 +337,7 @@ class Config:
         """
         from proa.inference import onnxruntime_engine
 
-        onnxruntime_engine.package()
+        onnxruntime_engine.library()
         self._state["onnxruntime"] = True
 
     def disable_onnxruntime(self):

@@ -1,33 +1,41 @@
-"""Models for predictors that have to do with ONNX: files of ONNX read as programs, and programs run by ONNX Runtime."""
+"""Models for predictors that have to do with ONNX: files of ONNX read as programs, and programs run by ONNX Runtime.
 
+Parts of programs: an engine for `_C.split` (inference/subgraphs.h) is an object with
+
+    name, least_operations           as there
+    claims(whole)                    whether it computes each operation of a _C.LoadedModule: a list of bools
+    compile(part, settings)          what runs a part: a _C.Engine, or an object with `run(values)`, from many threads at once; a
+                                     ValueError or NotImplementedError declines, and the part runs here
+"""
+
+import glob
 import hashlib
+import importlib.util
 import os
 import tempfile
 import warnings
 
 from proa import _C
-from proa.inference import subgraphs
-from proa.inference.runner import Runner
 
-__all__ = ["OnnxRuntimeEngine", "OnnxRuntimeModule", "imported_module", "is_onnx_file", "onnxruntime_module", "package"]
+__all__ = ["OnnxRuntimeEngine", "imported_module", "is_onnx_file", "library", "onnxruntime_engine"]
 
 
-def package():
-    """The package onnxruntime.
+def library():
+    """The path of the library that the package onnxruntime carries.
 
     Raises:
-        ImportError: it is not installed.
+        ImportError: it is not installed, or carries none.
     """
-    try:
-        import onnxruntime  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    except ImportError as error:
-        raise _C.located(
-            ImportError(
-                f"Config.enable_onnxruntime: models run there by the package onnxruntime, which cannot be imported ({error}): "
-                "pip install onnxruntime, or leave enable_onnxruntime out"
-            )
-        ) from None
-    return onnxruntime
+    found = importlib.util.find_spec("onnxruntime")
+    for folder in (found and found.submodule_search_locations) or ():
+        for path in sorted(glob.glob(os.path.join(glob.escape(folder), "capi", "libonnxruntime.so*"))):
+            return path
+    raise _C.located(
+        ImportError(
+            "Config.enable_onnxruntime: models run there by the library of the package onnxruntime, which cannot be found: "
+            "pip install onnxruntime, or leave enable_onnxruntime out"
+        )
+    )
 
 
 def is_onnx_file(path):
@@ -50,41 +58,52 @@ def imported_module(path):
     return trace.program.module(trace.input_names, trace.outputs[: trace.num_results])
 
 
-def onnxruntime_module(path, load, settings):
+def onnxruntime_engine(path, load, settings, own_passes):
     """What a config names, run by ONNX Runtime; of a program with operations that ONNX cannot say, those parts that it can.
 
     Args:
         path (str): a file of ONNX runs as it is.
         load: gives the module otherwise, which is exported.
-        settings (subgraphs.Settings): how.
+        settings (_C.SubgraphSettings): how.
+        own_passes (list): over the parts that run here.
+
+    Returns:
+        (_C.Engine, what its results are called).
     """
-    package()
     if is_onnx_file(path):
-        return OnnxRuntimeModule(path, settings.threads, optimized=settings.optimized)
+        engine = _session(path, settings)
+        return engine, engine.output_names
     module, engine = load(), OnnxRuntimeEngine()
     try:
-        return engine.compile(module, settings)
+        return engine.compile(module, settings), module.output_names
     except NotImplementedError as error:
         warnings.warn(f"create_predictor: ONNX Runtime runs parts of the model: {error}", UserWarning, stacklevel=5)
-    trace = _recorded(module)
-    results = trace.outputs[: trace.num_results]
-    return subgraphs.split(trace.program, trace.input_names, results, module.output_names, engine, settings)
+
+    def warn(sentence):
+        warnings.warn(f"create_predictor: {sentence}", UserWarning, stacklevel=6)
+
+    return _C.split(module, engine, settings, own_passes, warn), module.output_names
+
+
+def _session(path, settings):
+    return _C.onnxruntime_engine(os.fspath(path), library(), settings.threads, settings.optimized)
 
 
 class OnnxRuntimeEngine:
-    """ONNX Runtime as an engine for parts of programs (subgraphs.py)."""
+    """ONNX Runtime as an engine for parts of programs."""
 
     name = "ONNX Runtime"
     least_operations = 3
 
-    def claims(self, program, outputs):
+    def claims(self, whole):
         """The operations for which there is a rule of ONNX that takes them."""
         from proa.onnx.graph import Graph
         from proa.onnx.opset import NeedsOpset
 
+        outputs = [whole.program.value(n) for n in whole.output_numbers]
         version = _OPSET
         while True:
-            probe = _probe()(program, outputs, Graph(version))
+            probe = _probe()(whole.program, outputs, Graph(version))
             try:
                 probe.run([f"result_{i}" for i in range(len(outputs))])
             except NeedsOpset as needed:
@@ -94,7 +113,7 @@ class OnnxRuntimeEngine:
                 continue
             return [i not in probe.refused for i in range(len(probe.block["operations"]))]
 
-    def compile(self, module, settings):
+    def compile(self, part, settings):
         """A session for a module.
 
         Raises:
@@ -102,10 +121,10 @@ class OnnxRuntimeEngine:
             ValueError: ONNX Runtime refuses the model.
         """
         with tempfile.TemporaryDirectory() as folder:
-            path = _kept_path(module, settings.folder) or os.path.join(folder, "model.onnx")
+            path = _kept_path(part, settings.folder) or os.path.join(folder, "model.onnx")
             if not os.path.exists(path):
-                _export(module, path)
-            return OnnxRuntimeModule(path, settings.threads, list(module.output_names), settings.optimized)
+                _export(part, path)
+            return _session(path, settings)
 
 
 _OPSET = 17  # the first version that is tried
@@ -141,7 +160,7 @@ def _kept_path(module, folder):
         return None
     from proa.version import full_version
 
-    key = hashlib.sha256(f"{full_version} {package().__version__}\n{module.program}".encode())
+    key = hashlib.sha256(f"{full_version} {os.path.basename(library())}\n{module.program}".encode())
     key.update(repr((module.input_names, module.output_numbers)).encode())
     for _, tensor in module.program.captured:
         key.update(tensor.detach().numpy().tobytes())
@@ -149,7 +168,8 @@ def _kept_path(module, folder):
     return os.path.join(folder, f"onnxruntime_{key.hexdigest()[:32]}.onnx")
 
 
-def _layer(module):
+def _export(module, path):
+    import proa
     from proa.jit.saving import TranslatedLayer
     from proa.static import InputSpec
 
@@ -157,64 +177,4 @@ def _layer(module):
     specs = [
         InputSpec([None if d < 0 else d for d in inputs[n]["shape"]], inputs[n]["dtype"], n) for n in module.input_names
     ]
-    return TranslatedLayer({"forward": module}, {}), specs
-
-
-def _recorded(module):
-    import proa
-    from proa.jit.saving import recorded
-
-    with _C.eager_mode(), proa.no_grad():
-        return recorded("create_predictor", *_layer(module))
-
-
-def _export(module, path):
-    import proa
-
-    layer, specs = _layer(module)
-    proa.onnx.export(layer, path, specs)
-
-
-class OnnxRuntimeModule(Runner):
-    """A session of ONNX Runtime.
-
-    Args:
-        path (str): of the file.
-        threads (int): for one operator; 0 for the engine's choice.
-        output_names (list, optional): what the results are called; those of the file by default.
-        optimized (bool): whether the engine changes the graph first.
-
-    Raises:
-        ValueError: the engine refuses the model.
-    """
-
-    def __init__(self, path, threads=0, output_names=None, optimized=True):
-        runtime = package()
-        options = runtime.SessionOptions()
-        options.log_severity_level = 3
-        if not optimized:
-            options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        if threads:
-            options.intra_op_num_threads = threads
-        try:
-            self._session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        except Exception as error:
-            raise _C.located(ValueError(f"create_predictor: ONNX Runtime refuses the model: {error}")) from None
-        self.input_names = [v.name for v in self._session.get_inputs()]
-        self._results = [v.name for v in self._session.get_outputs()]
-        self.output_names = list(output_names or self._results)
-
-    def refusal_of_hooks(self):
-        return subgraphs.REFUSAL_OF_HOOKS
-
-    def run(self, values, input_hooks=(), output_hooks=()):
-        """Results of inputs in order; there are no hooks.
-
-        Raises:
-            ValueError: the engine refuses them.
-        """
-        feeds = {name: value.numpy() for name, value in zip(self.input_names, values, strict=True)}
-        try:
-            return [_C.to_tensor(array) for array in self._session.run(self._results, feeds)]
-        except Exception as error:
-            raise _C.located(ValueError(f"Predictor.run: ONNX Runtime: {error}")) from None
+    proa.onnx.export(TranslatedLayer({"forward": module}, {}), path, specs)

@@ -71,4 +71,4 @@ def convert_to_mixed_precision(
     dtype = _DTYPES[mixed_precision]
     low = low_precision(dtype, keep_io_types, black_list, white_list)
     with _C.eager_mode():
-        module.in_precision(low).save(prefix)
+        _C.in_precision(module, low).save(prefix)

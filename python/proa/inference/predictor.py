@@ -5,12 +5,11 @@ import operator
 import numpy as np
 
 from proa import _C
-from proa.inference import onnxruntime_engine, subgraphs
+from proa.inference import onnxruntime_engine
 from proa.inference.config import Config
 from proa.inference.kinds import DataType
 from proa.inference.loading import load_module
 from proa.inference.precision import low_precision
-from proa.inference.runner import ProgramRunner
 from proa.static.sequences import lengths_name
 
 __all__ = ["Predictor", "PredictorPool", "Tensor", "create_predictor"]
@@ -122,27 +121,25 @@ class Tensor:
         self._lod = [[operator.index(n) for n in level] for level in lod]
 
 
-def _runner(config):
-    """What runs the model that a config names."""
+def _engine(config):
+    """(what runs the model that a config names, what its results are called)."""
     threads = config._state.get("threads") or 0
     if config._state["onnxruntime"]:
-        settings = subgraphs.Settings(
-            threads,
-            config._state["ir_optim"] or config._state["ort_optimization"],
-            config._cache_dir or None,
-            lambda module: ProgramRunner(module.compiled(config._running_passes()), threads),
-        )
+        optimized = config._state["ir_optim"] or config._state["ort_optimization"]
+        settings = _C.SubgraphSettings(threads, optimized, config._cache_dir or "")
         with _C.eager_mode():
-            return onnxruntime_engine.onnxruntime_module(
-                config._prog or config._dir, lambda: load_module(config), settings
+            return onnxruntime_engine.onnxruntime_engine(
+                config._prog or config._dir, lambda: load_module(config), settings, config._running_passes()
             )
     low = None
     if config._state["bfloat16"]:
         ops = config._ops
         low = low_precision("bfloat16", not config._state["low_io"], ops["full"], ops["mixed"], ops["bfloat16"])
     with _C.eager_mode():
-        module = load_module(config).compiled(config._running_passes(), low, config._dumps(), config._dumped)
-    return ProgramRunner(module, threads)
+        engine = _C.program_engine(
+            load_module(config), config._running_passes(), low, config._dumps(), config._dumped, threads
+        )
+    return engine, engine.output_names
 
 
 class Predictor:
@@ -162,12 +159,12 @@ class Predictor:
         >>> folder.cleanup()
     """
 
-    def __init__(self, config, runner=None):
+    def __init__(self, config, engine=None):
         if not isinstance(config, Config):
             raise _C.located(TypeError(f"create_predictor: config must be a Config, not {type(config).__name__}"))
         self._config = config
-        self._runner = _runner(config) if runner is None else runner
-        self._inputs = {name: Tensor(name) for name in self._runner.input_names}
+        self._engine, self._result_names = _engine(config) if engine is None else engine
+        self._inputs = {name: Tensor(name) for name in self._engine.input_names}
         self._outputs = {name: Tensor(name) for name in self._output_names()}
         self._input_hooks, self._output_hooks = [], []
         # Lengths of sequences are inputs and results of the program, which handles say by their lod.
@@ -176,7 +173,7 @@ class Predictor:
 
     def _output_names(self):
         seen, names = {}, []
-        for name in self._runner.output_names:
+        for name in self._result_names:
             seen[name] = seen.get(name, -1) + 1
             names.append(name if not seen[name] else f"{name}_{seen[name]}")
         return names
@@ -227,7 +224,7 @@ class Predictor:
             if value is None:
                 raise _C.located(ValueError(f"Predictor.run: input {name!r} has no value; copy_from_cpu gives it one"))
         with _C.eager_mode():
-            results = self._runner.run(values, self._input_hooks, self._output_hooks)
+            results = self._engine.run(values, self._input_hooks, self._output_hooks)
         for handle, value in zip(self._outputs.values(), results):
             handle._value, handle._lod = value, []
         results_alone = self.get_output_names()
@@ -241,8 +238,7 @@ class Predictor:
     def _registered(self, what, hooks, hook):
         if not callable(hook):
             raise _C.located(TypeError(f"{what}: hook must be callable, not {type(hook).__name__}"))
-        if (reason := self._runner.refusal_of_hooks()) is not None:
-            raise _C.located(NotImplementedError(f"{what}: {reason}"))
+        self._engine.check_hooks()
         hooks.append(hook)
 
     def register_input_hook(self, hook):
@@ -281,7 +277,7 @@ class Predictor:
 
     def clone(self):
         """A predictor of the same model with handles of its own."""
-        return type(self)(self._config, self._runner)
+        return type(self)(self._config, (self._engine, self._result_names))
 
     def _lengths(self, name):
         """The lengths of sequences, by the lod of the input that they are of; None for other inputs."""

@@ -35,9 +35,9 @@ class Model:
             config.set_cpu_math_library_num_threads(threads)
         self.name, self.version = name, version
         self._predictor = create_predictor(config)
-        runner = self._predictor._runner
-        self.inputs = _described("input", self._predictor.get_input_names(), runner.input_specs)
-        self.outputs = _described("output", self._predictor.get_output_names(), runner.output_specs)
+        engine = self._predictor._engine
+        self.inputs = _described("input", self._predictor.get_input_names(), engine.input_specs)
+        self.outputs = _described("output", self._predictor.get_output_names(), engine.output_specs)
         # Whether rows of several requests may stand in one run.
         self.takes_rows = all(d.shape and d.shape[0] == -1 for d in self.inputs + self.outputs) and bool(self.inputs)
 

@@ -8,7 +8,8 @@ A module may hold, for an op `f`:
                      differences are of no use; and third, if wanted, the gradient of the sum of that
   check_f(ops, ...)  for ops whose result is no function of the inputs (random numbers):
                      checks properties, given the namespace of ops
-and TOLERANCE = {'f': {'float32': (rtol, atol)}}.
+and TOLERANCE = {'f': {'float32': (rtol, atol), 'float32 of bfloat16': (rtol, atol)}}, by the dtype of a result and, if
+wanted, of an operand.
 """
 
 from __future__ import annotations

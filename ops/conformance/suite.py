@@ -170,16 +170,23 @@ def to_numpy(t) -> np.ndarray:
 # Checks --------------------------------------------------------------------------
 
 
+def _tolerance(case: Case, result):
+    """What the op's TOLERANCE says of a result, by its dtype, or by `<dtype> of <dtype of an operand>`; or None."""
+    tolerances = references.setting(case.op, "TOLERANCE") or {}
+    of_operands = {v.dtype.name for v in case.values.values() if isinstance(v, case.proa.Tensor)}
+    name = result.dtype.name
+    return next((tolerances[key] for o in of_operands if (key := f"{name} of {o}") in tolerances), tolerances.get(name))
+
+
 def check_forward(case: Case) -> None:
     """Values, shapes and kinds are those of the reference."""
     got = case.call()
     want = case.reference()
     assert len(got) == len(want), f"{case.where}: {len(got)} results, the reference gives {len(want)}"
-    tolerances = references.setting(case.op, "TOLERANCE") or {}
     for i, (g, w) in enumerate(zip(got, want)):
         if w is None:
             continue
-        compare.close(to_numpy(g), w, g.dtype.name, f"{case.where}[{i}]", tolerances.get(g.dtype.name))
+        compare.close(to_numpy(g), w, g.dtype.name, f"{case.where}[{i}]", _tolerance(case, g))
 
 
 def check_meta(case: Case) -> None:
@@ -364,13 +371,12 @@ def check_channels_last(case: Case) -> None:
     if not images or case.op.random:
         return
     plain, values = case.call(), case.values
-    tolerances = references.setting(case.op, "TOLERANCE") or {}
     for chosen in [images] + ([[k] for k in images] if len(images) > 1 else []):
         case.values = {k: _channels_last(case.proa, v) if k in chosen else v for k, v in values.items()}
         for i, (g, w) in enumerate(zip(case.call(), plain)):
             where = f"{case.where}[{i}] with {', '.join(chosen)} channels-last"
             assert list(g.shape) == list(w.shape) and g.dtype == w.dtype, where
-            compare.close(to_numpy(g), to_numpy(w), g.dtype.name, where, tolerances.get(g.dtype.name))
+            compare.close(to_numpy(g), to_numpy(w), g.dtype.name, where, _tolerance(case, g))
     case.values = values
 
 

@@ -27,6 +27,7 @@ def _modules(path=proa.__path__, prefix="proa."):
 @pytest.mark.parametrize("name", _modules())
 def test_examples(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # what they write without a path is not left in the source tree
+    monkeypatch.setenv("PROA_EXTENSION_DIR", str(tmp_path))  # a sandbox cannot write into the user's cache
     module = importlib.import_module(name)
     proa.seed(0)
     if name.startswith("proa.vision.models"):

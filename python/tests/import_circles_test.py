@@ -50,6 +50,9 @@ LATER = {
         "proa.jit.dy2static.functions",
         "proa.jit.dy2static.kinds",
     ): "a function whose calls return several kinds is taken apart before it is converted",
+    ("proa.jit.dy2static.calls", "proa.jit.dy2static.kinds"): "a hook that gives None by a tensor",
+    ("proa.jit.dy2static.items", "proa.jit.dy2static.runtime"): "an index that is a tensor chooses as a ternary does",
+    ("proa.jit.dy2static.kinds", "proa.jit.dy2static.runtime"): "parts of a tuple are chosen as a ternary does",
     (
         "proa.nn.layer.layers",
         "proa.fluid.dygraph.layer_object_helper",

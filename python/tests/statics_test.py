@@ -19,6 +19,7 @@ _LATER = {
     r"GiveThisThreadASignalStack": "of the main thread, as it asks for reports of crashes",
     r"proa::v0::distributed::|CollectiveTurn": "no op of one process uses it",
     r"jit::reference::": "reading files of the reference",
+    r"inference::\(anonymous namespace\)::Runtime::Get": "ONNX Runtime is loaded",
     r"TickScale::Measure|TheLoaded|CustomOpBatch::Define|ops::\(anonymous namespace\)::TheTable": "a profile begins, an extension is loaded",
 }
 

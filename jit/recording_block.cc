@@ -113,8 +113,9 @@ std::vector<const Block*> VisibleBlocks(const Program& program) {
 void RegionScope::NoteOuter(const std::shared_ptr<Program>& program, ValueId id,
                             const Tensor& t) {
   for (RegionScope* r = innermost; r != nullptr; r = r->parent_) {
-    const bool outside =
-        id < r->first_ || program->value(id).kind == ValueKind::kCaptured;
+    const ValueKind kind = program->value(id).kind;
+    const bool outside = id < r->first_ || kind == ValueKind::kCaptured ||
+                         kind == ValueKind::kInput;
     if (r->program_ == program && outside) r->outer_.push_back({id, t});
   }
 }

@@ -48,6 +48,7 @@ Module Importer::Run(Changes changes) {
   stores_ = changes != Changes::kNone;
   CheckBlocks();
   CheckKnown();
+  uneven_ = HoldsUnevenArrays();
   const StaticModeScope recording(program_);
   const InterpreterScope plain =
       InterpreterScope::Forbid(kProfile | kAutocast | kDifferentiate);
@@ -62,7 +63,7 @@ Module Importer::Run(Changes changes) {
     module.outputs.push_back(SymbolOf(out.second).id());
     module.output_names.push_back(out.first);
   }
-  AddLengths(module);
+  AddLengths(module, scope);
   PROA_REQUIRE(!module.outputs.empty(),
                "the program fetches nothing; it was saved for training, or is "
                "a start-up program");
@@ -81,31 +82,6 @@ Module Importer::Run(Changes changes) {
   });
   out.trainable = std::move(trainable);
   return out;
-}
-
-// Lengths of sequences that something asked for are inputs and outputs beside
-// the others.
-void Importer::AddLengths(Module& module) {
-  int place = 0;
-  for (const auto& [column, out] : fetches_) {
-    const auto at = sequences_.find(out.first);
-    if (at != sequences_.end() &&
-        (at->second.fed.empty() || !lengths_.empty())) {
-      int level = 0;
-      for (const Tensor& t : LevelsOf(out.first)) {
-        module.outputs.push_back(SymbolOf(t).id());
-        module.output_names.push_back(
-            absl::StrCat("fetch_", place, "@LENGTHS", level++));
-      }
-    }
-    ++place;
-  }
-  for (const auto& [column, id] : feeds_) {
-    const auto at = lengths_.find(program_->value(id).name);
-    if (at == lengths_.end()) continue;
-    module.inputs.insert(module.inputs.end(), at->second.begin(),
-                         at->second.end());
-  }
 }
 
 // Programs without feed ops say by their variables what is fed.
@@ -194,7 +170,7 @@ void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
     const std::vector<std::string>* out = FindSlot(op.outputs, slot);
     return out == nullptr || out->empty() ? nullptr : Var((*out)[0]);
   };
-  std::map<std::string, TensorList> said;  // of the sequences in outputs
+  Said said;
   RuleRun run(
       book_, op.type,
       [&](std::string_view what, const std::string& slot) -> RuleValue {
@@ -202,12 +178,17 @@ void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
           RuleList all;
           const std::vector<std::string>* in = FindSlot(op.inputs, slot);
           for (size_t i = 0; in != nullptr && i < in->size(); ++i) {
-            const TensorList levels = LevelsOf((*in)[i]);
+            const TensorList levels = LevelsOf((*in)[i], scope);
             all.emplace_back(RuleList(levels.begin(), levels.end()));
           }
           return all;
         }
         const std::vector<std::string>* out = FindSlot(op.outputs, slot);
+        if (what == "items") {
+          const auto* named = out != nullptr ? out : FindSlot(op.inputs, slot);
+          if (named == nullptr || named->empty()) return {};
+          return ItemsOf((*named)[0], scope);
+        }
         if (out == nullptr || out->empty()) return {};
         if (what == "before") {
           Tensor t = Find((*out)[0], scope);
@@ -221,11 +202,13 @@ void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
         }
         return RuleList(v->dims.begin(), v->dims.end());
       },
-      [&](const std::string& slot, const RuleList& levels) {
+      [&](std::string_view what, const std::string& slot,
+          const RuleList& tensors) {
         const std::vector<std::string>* out = FindSlot(op.outputs, slot);
         if (out == nullptr || out->empty()) return;
-        TensorList& noted = said[(*out)[0]];
-        for (const RuleValue& v : levels)
+        auto& all = what == "items" ? said.items : said.levels;
+        TensorList& noted = all[(*out)[0]];
+        for (const RuleValue& v : tensors)
           noted.push_back(AsTensor(v, Tensor()));
       });
   for (const RuleParameter& p : rule.attributes) {
@@ -266,45 +249,7 @@ void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
       NoteResults(op, rule.outputs[i].name.c_str(), call, scope);
     }
   }
-  NoteSequences(op, said);
-}
-
-TensorList Importer::LevelsOf(const std::string& name) {
-  const auto at = sequences_.find(name);
-  if (at == sequences_.end()) return {};
-  Sequences& s = at->second;
-  if (!s.levels.empty() || s.fed.empty()) return s.levels;
-  if (s.fed != name) return s.levels = LevelsOf(s.fed);
-  for (int level = 0; level < s.count; ++level) {
-    // As proa.static.sequences names them.
-    s.levels.push_back(AddInput(program_, absl::StrCat(name, "@LENGTHS", level),
-                                Shape{kUnknownDim}, DType::kInt64));
-    lengths_[name].push_back(SymbolOf(s.levels.back()).id());
-  }
-  return s.levels;
-}
-
-void Importer::NoteSequences(const OpDesc& op,
-                             const std::map<std::string, TensorList>& said) {
-  if (depth_ > 1) return;
-  for (const auto& [slot, outputs] : op.outputs) {
-    for (const std::string& name : outputs) {
-      if (const auto at = said.find(name); at != said.end()) {
-        sequences_[name] = {.levels = at->second};
-        continue;
-      }
-      const VarDesc* v = Var(name);
-      if (v == nullptr || v->lod_level == 0) continue;
-      for (const auto& [from, inputs] : op.inputs) {
-        const auto has = std::ranges::find_if(inputs, [&](const auto& input) {
-          return input != name && sequences_.contains(input);
-        });
-        if (has == inputs.end()) continue;
-        sequences_[name] = sequences_.at(*has);
-        break;
-      }
-    }
-  }
+  NoteSequences(op, said, scope);
 }
 
 Tensor Importer::Find(const std::string& name, Scope& scope) {
@@ -316,7 +261,7 @@ Tensor Importer::Find(const std::string& name, Scope& scope) {
     const auto waiting = at->second;
     const TensorList found = Cond(
         waiting->predicate,
-        [&] { return Outputs(waiting->block, {name}, waiting->before); },
+        [&] { return Outputs(waiting->block, {name}, *waiting->before); },
         [&] {
           const Tensor t = Placeholder(name);
           PROA_REQUIRE(t.defined(), "variable ", Quoted(name),
@@ -360,7 +305,7 @@ void Importer::Set(const std::string& name, Tensor t, Scope& scope) {
   }
   if (!t.is_symbolic()) t = MakeSymbolic(program_, program_->Capture(t));
   scope.waiting.erase(name);
-  sequences_.erase(name);
+  Forget(name, scope);
   if (stores_ && depth_ == 1 && v != nullptr && v->persistable &&
       v->kind == VarKind::kTensor) {
     // What comes after reads the value; the next run reads the tensor.
@@ -402,7 +347,7 @@ void Importer::Feed(const OpDesc& op, Scope& scope) {
     constexpr int kMostLevels = 8;
     PROA_REQUIRE(v->lod_level <= kMostLevels, "variable ", Quoted(name),
                  " has ", v->lod_level, " levels of sequences");
-    sequences_[name] = {.fed = name, .count = v->lod_level};
+    scope.fed[name] = name;
   }
 }
 

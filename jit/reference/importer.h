@@ -1,6 +1,7 @@
 // The translation of one program; private to import.h. Its parts: what is known
-// (importer_checks.cc), ops by their rules and variables (importer.cc), blocks
-// as regions (importer_regions.cc, importer_recurrent.cc), programs that train
+// (importer_checks.cc), ops by their rules and variables (importer.cc),
+// sequences and arrays (importer_sequences.cc), blocks as regions
+// (importer_regions.cc, importer_recurrent.cc), programs that train
 // (importer_whole.cc).
 #ifndef PROA_JIT_REFERENCE_IMPORTER_H_
 #define PROA_JIT_REFERENCE_IMPORTER_H_
@@ -25,6 +26,7 @@
 #include "jit/reference/import.h"
 #include "jit/reference/program_desc.h"
 #include "jit/reference/rule.h"
+#include "jit/reference/rule_value.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"
 #include "tensor/tensor.h"
@@ -78,15 +80,22 @@ struct Call {
   std::map<std::string, Tensor> before;   // of a loop: what it changes
 };
 
-// What variables hold while a block is translated.
+// What variables hold while a block is translated. What goes with a variable
+// are values of names of their own, so that blocks see and carry them as they
+// do the variable: the lengths of its sequences (`x@LENGTHS0`, outermost
+// first), and of an array whose items differ in their rows how many rows each
+// has
+// (`x@COUNTS`, importer_sequences.cc).
 struct Scope {
   std::map<std::string, Tensor> values;
+  // Variables with the sequences of an input, of which nothing asked so far.
+  std::map<std::string, std::string> fed;
   // Of a block that is run on a condition: what it gives is recorded when it is
   // known what it is chosen against.
   struct Waiting {
     Tensor predicate;
     int block;
-    std::map<std::string, Tensor> before;  // what it sees
+    std::shared_ptr<const Scope> before;  // what it sees
   };
   std::map<std::string, std::shared_ptr<Waiting>> waiting;
 };
@@ -117,13 +126,14 @@ class Importer {
  private:
   void CheckKnown() const;
   void CheckBlocks() const;
+  bool HoldsUnevenArrays() const;
   std::vector<std::string> NewerVersions() const;
   int64_t VersionOf(const std::string& type) const {
     const auto at = desc_.op_versions.find(type);
     return at == desc_.op_versions.end() ? 0 : at->second;
   }
   void Inputs(Scope& scope);
-  void AddLengths(Module& module);
+  void AddLengths(Module& module, const Scope& scope);
   void Block(int index, Scope& scope);
   void Op(const OpDesc& op, Scope& scope);
   void ByRule(const OpDesc& op, const Rule& rule, Scope& scope);
@@ -138,10 +148,9 @@ class Importer {
   bool IsFollowed() const {
     return whole_ && !differentiated_.empty() && depth_ == 1;
   }
-  // What a block sees: `values`, with handles of the call of now for what a
-  // slot of its op names.
-  std::map<std::string, Tensor> Seen(const OpDesc& op, const char* slot,
-                                     Scope& scope);
+  // What a block sees, with handles of the call of now for what a slot of its
+  // op names.
+  Scope Seen(const OpDesc& op, const char* slot, Scope& scope);
   // Notes that the call of now made what variables of a slot hold.
   void NoteResults(const OpDesc& op, const char* slot,
                    const std::shared_ptr<Call>& call, Scope& scope);
@@ -151,10 +160,26 @@ class Importer {
 
   // The lengths of the sequences in a variable, outermost first; of one that is
   // fed they are inputs, from when they are asked for.
-  TensorList LevelsOf(const std::string& name);
-  // What an op said of the sequences in its output, or has them of its inputs.
-  void NoteSequences(const OpDesc& op,
-                     const std::map<std::string, TensorList>& said);
+  TensorList LevelsOf(const std::string& name, const Scope& scope);
+  void SetLevels(const std::string& name, const TensorList& levels,
+                 Scope& scope);
+  // What a rule said of its outputs, by name.
+  struct Said {
+    std::map<std::string, TensorList> levels;
+    std::map<std::string, TensorList> items;
+  };
+  // An output has what the op said of it, or the sequences of its inputs.
+  void NoteSequences(const OpDesc& op, const Said& said, Scope& scope);
+  // Of an array whose items differ in their rows: all rows, how many each item
+  // has, and for each level of sequences the lengths of all items, and how many
+  // lengths each has. Nothing of an array that holds nothing yet; none where
+  // items are alike.
+  RuleValue ItemsOf(const std::string& name, const Scope& scope) const;
+  void SetItems(const std::string& name, const TensorList& items, Scope& scope);
+  // The names of what goes with a variable.
+  std::vector<std::string> Companions(const std::string& name, Scope& scope);
+  // Nothing is known of the sequences in a variable any more.
+  static void Forget(const std::string& name, Scope& scope);
   void Feed(const OpDesc& op, Scope& scope);
   void Fetch(const OpDesc& op, Scope& scope);
   void Loop(const OpDesc& op, Scope& scope);
@@ -182,9 +207,25 @@ class Importer {
   void Set(const std::string& name, Tensor t, Scope& scope);
   // What stands for a variable that has no value yet.
   Tensor Placeholder(const std::string& name);
+  // The same of an array that a block writes first, with what goes with it.
+  void StartArray(const std::string& name, Scope& scope);
   Tensor Truth(const Tensor& t) const;
+  // What `names` hold after a block.
   TensorList Outputs(int block, const std::vector<std::string>& names,
-                     std::map<std::string, Tensor> values);
+                     Scope seen);
+  // What a block changes of what it sees, with what goes with it.
+  struct Carried {
+    std::vector<std::string> names;
+    TensorList values;  // before the block
+    std::map<std::string, std::vector<std::string>> companions;
+    // Variables that have others after the block: theirs are not carried.
+    std::set<std::string> lost;
+  };
+  Carried Carry(const std::set<std::string>& written, Scope& seen,
+                const std::set<std::string>& without);
+  TensorList Outputs(int block, Carried& carried, Scope seen);
+  void SetCarried(const Carried& carried, const TensorList& results,
+                  Scope& scope);
 
   const ProgramDesc& desc_;
   const std::function<Tensor(const std::string&)>& parameter_;
@@ -195,13 +236,8 @@ class Importer {
   std::shared_ptr<Program> program_ = std::make_shared<Program>();
   std::map<int64_t, ValueId> feeds_;
   std::map<int64_t, std::pair<std::string, Tensor>> fetches_;
-  struct Sequences {
-    TensorList levels;
-    std::string fed;  // as lengths of this input's
-    int count = 0;    // of its levels
-  };
-  std::map<std::string, Sequences> sequences_;           // of the first block
   std::map<std::string, std::vector<ValueId>> lengths_;  // inputs, of inputs
+  bool uneven_ = false;  // whether the items of arrays differ in their rows
   int depth_ = 0;
   bool stores_ = false;  // what persistable variables become
   // Of a program as a whole:

@@ -72,7 +72,7 @@ void Importer::Recurrent(const OpDesc& op, Scope& scope) {
     PROA_REQUIRE(t.defined(), "variable ", Quoted(name), " has no value");
     return t;
   };
-  const std::map<std::string, Tensor> outside = Seen(op, "parameters", scope);
+  Scope outside = Seen(op, "parameters", scope);
   TensorList whole, start;
   for (size_t i = 0; i < inputs.size(); ++i) {
     whole.push_back(given("inputs", i, inputs[i]));
@@ -83,6 +83,9 @@ void Importer::Recurrent(const OpDesc& op, Scope& scope) {
     start.push_back(given("initial_states", i, first[i]));
   }
   call_ = nullptr;
+  // A step has no sequences.
+  for (const std::string& name : inputs) Forget(name, outside);
+  for (const std::string& name : before) Forget(name, outside);
   const InterpreterScope mode =
       InterpreterScope::Allow(call != nullptr ? kDifferentiate : 0);
   const int64_t steps = whole[0].size(0);
@@ -103,12 +106,12 @@ void Importer::Recurrent(const OpDesc& op, Scope& scope) {
                      {{"", Called("subtract", {{"", count}, {"", Number(1)}})},
                       {"", k}})
             : k;
-    std::map<std::string, Tensor> values = outside;
+    Scope seen = outside;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      values[inputs[i]] = StepOf(whole[i], at);
+      seen.values[inputs[i]] = StepOf(whole[i], at);
     }
-    for (size_t i = 0; i < before.size(); ++i) values[before[i]] = now[i];
-    return Outputs(block, wanted, std::move(values));
+    for (size_t i = 0; i < before.size(); ++i) seen.values[before[i]] = now[i];
+    return Outputs(block, wanted, std::move(seen));
   };
   // The first step gives what the rows of outputs begin with.
   TensorList vars = {Number(1)};

@@ -39,7 +39,11 @@ Tensor Importer::Placeholder(const std::string& name) {
   if (!array && v->kind != VarKind::kTensor) return Tensor();
   RuleList dims;
   if (array) dims.push_back(int64_t{0});
-  for (int64_t d : v->dims) dims.push_back(std::max<int64_t>(d, 1));
+  // The rows of all items, which are none.
+  const size_t first = array && uneven_ ? 1 : 0;
+  for (size_t i = first; i < v->dims.size(); ++i) {
+    dims.push_back(std::max<int64_t>(v->dims[i], 1));
+  }
   if (dims.size() > kMaxRank) return Tensor();
   return *CallOp(*FindOp("full"),
                  {{"", dims}, {"", int64_t{0}}, {"dtype", *v->dtype}})
@@ -51,16 +55,71 @@ Tensor Importer::Truth(const Tensor& t) const {
   return *CallOp(*FindOp("cast"), {{"", t}, {"", DType::kBool}}).As<Tensor>();
 }
 
-// What `names` hold after a block.
 TensorList Importer::Outputs(int block, const std::vector<std::string>& names,
-                             std::map<std::string, Tensor> values) {
-  Scope scope;
-  scope.values = std::move(values);
+                             Scope seen) {
   BlockAt(block);
-  Block(block, scope);
+  Block(block, seen);
   TensorList out;
-  for (const std::string& name : names) out.push_back(Get(name, scope));
+  for (const std::string& name : names) out.push_back(Get(name, seen));
   return out;
+}
+
+Importer::Carried Importer::Carry(const std::set<std::string>& written,
+                                  Scope& seen,
+                                  const std::set<std::string>& without) {
+  Carried out;
+  for (const std::string& name : written) {
+    const Tensor t = Find(name, seen);
+    if (!t.defined()) continue;
+    out.names.push_back(name);
+    out.values.push_back(t);
+  }
+  const bool all = uneven_ || !IsFollowed();
+  for (const std::string& name : out.names) {
+    if (!all || without.contains(name)) continue;
+    std::vector<std::string> with = Companions(name, seen);
+    if (!with.empty()) out.companions[name] = std::move(with);
+  }
+  for (const auto& [name, with] : out.companions) {
+    for (const std::string& w : with) {
+      out.names.push_back(w);
+      out.values.push_back(seen.values.at(w));
+    }
+  }
+  return out;
+}
+
+TensorList Importer::Outputs(int block, Carried& carried, Scope seen) {
+  const size_t count = carried.names.size();
+  Block(block, seen);
+  std::set<std::string> others;  // of variables that are lost
+  for (const auto& [name, with] : carried.companions) {
+    if (Companions(name, seen) == with) continue;
+    carried.lost.insert(name);
+    others.insert(with.begin(), with.end());
+  }
+  TensorList out;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string& name = carried.names[i];
+    out.push_back(others.contains(name) ? carried.values[i] : Get(name, seen));
+  }
+  return out;
+}
+
+void Importer::SetCarried(const Carried& carried, const TensorList& results,
+                          Scope& scope) {
+  std::set<std::string> with;
+  for (const auto& [name, all] : carried.companions) {
+    with.insert(all.begin(), all.end());
+  }
+  for (size_t i = 0; i < carried.names.size(); ++i) {
+    const std::string& name = carried.names[i];
+    if (with.contains(name)) {
+      scope.values[name] = results[i];
+    } else {
+      Set(name, results[i], scope);
+    }
+  }
 }
 
 void Importer::Loop(const OpDesc& op, Scope& scope) {
@@ -75,41 +134,46 @@ void Importer::Loop(const OpDesc& op, Scope& scope) {
       IsFollowed() ? std::make_shared<Call>(Call{op.type, {}, {}}) : nullptr;
   call_ = call;
   // All that the block sees is made before the regions are recorded.
-  const std::map<std::string, Tensor> outside = Seen(op, "X", scope);
+  Scope outside = Seen(op, "X", scope);
   call_ = nullptr;
   const InterpreterScope mode =
       InterpreterScope::Allow(call != nullptr ? kDifferentiate : 0);
-  std::vector<std::string> names;
-  TensorList vars;
   for (const std::string& name : written) {
-    const auto seen = outside.find(name);
-    Tensor t = seen != outside.end() ? seen->second : Find(name, scope);
+    if (outside.values.contains(name)) continue;
     const VarDesc* v = Var(name);
-    if (!t.defined() && v != nullptr && v->kind == VarKind::kTensorArray) {
-      t = Placeholder(name);
+    if (const Tensor t = Find(name, scope); t.defined()) {
+      outside.values[name] = t;
+    } else if (v != nullptr && v->kind == VarKind::kTensorArray) {
+      StartArray(name, outside);
     }
-    if (!t.defined()) continue;  // of the block alone
-    names.push_back(name);
-    vars.push_back(t);
   }
-  const auto at = std::ranges::find(names, condition);
-  PROA_REQUIRE(at != names.end(), "variable ", Quoted(condition),
-               " has no value");
-  const size_t index = at - names.begin();
-  const TensorList results =
-      WhileLoop([&](const TensorList& now) { return Truth(now[index]); },
-                [&](const TensorList& now) {
-                  std::map<std::string, Tensor> values = outside;
-                  for (size_t i = 0; i < names.size(); ++i)
-                    values[names[i]] = now[i];
-                  return Outputs(block, names, std::move(values));
-                },
-                vars);
-  for (size_t i = 0; i < names.size(); ++i) {
-    Set(names[i], results[i], scope);
-    if (call != nullptr) call->before[names[i]] = vars[i];
+  Carried carried;
+  TensorList results;
+  std::set<std::string> without;
+  do {
+    without.insert(carried.lost.begin(), carried.lost.end());
+    carried = Carry(written, outside, without);
+    const auto at = std::ranges::find(carried.names, condition);
+    PROA_REQUIRE(at != carried.names.end(), "variable ", Quoted(condition),
+                 " has no value");
+    const size_t index = at - carried.names.begin();
+    results =
+        WhileLoop([&](const TensorList& now) { return Truth(now[index]); },
+                  [&](const TensorList& now) {
+                    Scope seen = outside;
+                    for (size_t i = 0; i < now.size(); ++i) {
+                      seen.values[carried.names[i]] = now[i];
+                    }
+                    return Outputs(block, carried, std::move(seen));
+                  },
+                  carried.values);
+  } while (!carried.lost.empty());
+  SetCarried(carried, results, scope);
+  if (call == nullptr) return;
+  for (size_t i = 0; i < carried.names.size(); ++i) {
+    call->before[carried.names[i]] = carried.values[i];
   }
-  if (call != nullptr) NoteResults(op, "Out", call, scope);
+  NoteResults(op, "Out", call, scope);
 }
 
 // An op of gradients asks for those of what the block gives, whatever it is
@@ -121,7 +185,7 @@ void Importer::ConditionalWithGradients(const OpDesc& op, Scope& scope) {
   if (names == nullptr || names->empty()) return;
   const auto call = std::make_shared<Call>(Call{op.type, {}, {}});
   call_ = call;
-  const std::map<std::string, Tensor> seen = Seen(op, "Input", scope);
+  const Scope seen = Seen(op, "Input", scope);
   call_ = nullptr;
   const InterpreterScope mode = InterpreterScope::Allow(kDifferentiate);
   TensorList before;
@@ -147,28 +211,31 @@ void Importer::Conditional(const OpDesc& op, Scope& scope) {
   const Tensor predicate = Truth(Get(OneOf(op, op.inputs, "Cond"), scope));
   std::set<std::string> written;
   Written(block, written);
-  std::vector<std::string> names;
-  TensorList before;
-  auto waiting = std::make_shared<Scope::Waiting>();
-  waiting->predicate = predicate;
-  waiting->block = block;
-  waiting->before = scope.values;
+  auto before = std::make_shared<Scope>();
+  before->values = scope.values;
+  before->fed = scope.fed;
+  const auto waiting = std::make_shared<Scope::Waiting>(
+      Scope::Waiting{predicate, block, before});
   for (const std::string& name : written) {
     const Tensor t = Find(name, scope);
     if (t.defined()) {
-      names.push_back(name);
-      before.push_back(t);
+      before->values[name] = t;
     } else {
       scope.waiting[name] = waiting;
     }
   }
-  if (names.empty()) return;
-  const TensorList results = Cond(
-      predicate, [&] { return Outputs(block, names, waiting->before); },
-      [&] { return before; });
-  for (size_t i = 0; i < names.size(); ++i) {
-    Set(names[i], results[i], scope);
-  }
+  Carried carried;
+  TensorList results;
+  std::set<std::string> without;
+  do {
+    without.insert(carried.lost.begin(), carried.lost.end());
+    carried = Carry(written, *before, without);
+    if (carried.names.empty()) return;
+    results = Cond(
+        predicate, [&] { return Outputs(block, carried, *before); },
+        [&] { return carried.values; });
+  } while (!carried.lost.empty());
+  SetCarried(carried, results, scope);
 }
 
 void Importer::Select(const OpDesc& op, Scope& scope) {
@@ -180,7 +247,7 @@ void Importer::Select(const OpDesc& op, Scope& scope) {
       const std::string& name = (*from)[i];
       const auto at = scope.waiting.find(name);
       if (at == scope.waiting.end()) return {Get(name, scope)};
-      return Outputs(at->second->block, {name}, at->second->before);
+      return Outputs(at->second->block, {name}, *at->second->before);
     };
   };
   Set(OneOf(op, op.outputs, "Out"), Cond(mask, way(1), way(0))[0], scope);

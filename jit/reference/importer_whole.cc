@@ -47,6 +47,7 @@ WholeProgram Importer::RunWhole(const Autograd& autograd) {
   }
   CheckBlocks();
   CheckKnown();
+  uneven_ = HoldsUnevenArrays();
   const StaticModeScope recording(program_);
   // Without gradients of its own, the program leads those that come later.
   const InterpreterScope plain = InterpreterScope::Forbid(
@@ -85,15 +86,18 @@ Tensor Importer::Argument(const std::string& slot, size_t i,
   return own;
 }
 
-std::map<std::string, Tensor> Importer::Seen(const OpDesc& op, const char* slot,
-                                             Scope& scope) {
-  std::map<std::string, Tensor> values = scope.values;
+Scope Importer::Seen(const OpDesc& op, const char* slot, Scope& scope) {
+  std::map<std::string, Tensor> handles;
   const std::vector<std::string>* names = FindSlot(op.inputs, slot);
   for (size_t i = 0; names != nullptr && i < names->size(); ++i) {
     const Tensor t = Argument(slot, i, (*names)[i], scope);
-    if (t.defined()) values[(*names)[i]] = t;
+    if (t.defined()) handles[(*names)[i]] = t;
   }
-  return values;
+  Scope seen;
+  seen.values = scope.values;
+  seen.fed = scope.fed;
+  for (auto& [name, t] : handles) seen.values[name] = std::move(t);
+  return seen;
 }
 
 void Importer::NoteResults(const OpDesc& op, const char* slot,

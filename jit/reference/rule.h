@@ -13,21 +13,28 @@
 // A head names the types of ops (`@` the newest version of the type that the
 // rule knows; `version` is that which the program was saved with), the inputs
 // by slot (`?` may be missing, `*` is a list), attributes with defaults, and
-// the outputs by slot. The body is one expression, or lines of `name =
-// expression` and expressions; the value of the last one is the output (or the
-// list of outputs), unless lines have set outputs by name. Expressions are
-// those of Python without lambda, dicts and statements; they call functions
+// the outputs by slot (in quotes what is no name: "F1-Score"). The body is one
+// expression, or lines of `name = expression` and expressions; the value of the
+// last one is the output (or the list of outputs), unless lines have set
+// outputs by name. Expressions are those of Python without lambda, dicts and
+// statements; they call functions
 // (`def` in any rules file), the built-in ones (rule_builtins.cc) and ops by
 // name. A condition may be a tensor: then `a if c else b` is recorded as a
 // cond. Of sequences (lod_level) `levels("X")` is a list of the lengths,
 // outermost first, `lengths("X")` the last of them, and
 // `sequences("Out", [...])` says those of an output; one of which nothing is
-// said has those of the inputs.
+// said has those of the inputs. Arrays are tensors whose first dim counts the
+// items; in programs with ops that a line `uneven: beam_search_decode` names,
+// items differ in their rows, and `items("X")` is a list: the rows of all, how
+// many each has, and for each level of sequences the lengths of all and how
+// many each has (`[]` of an array without a value; none in other programs).
+// `items` with a list says those of an output, without the rows.
 #ifndef PROA_JIT_REFERENCE_RULE_H_
 #define PROA_JIT_REFERENCE_RULE_H_
 
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -94,7 +101,9 @@ struct RuleBook {
   // The newest version of a type that its rule knows, where it is not 0.
   std::map<std::string, int64_t> versions;
   // Attributes that mean nothing here: `ignored: use_cudnn, op_role`.
-  std::map<std::string, bool> ignored;
+  std::set<std::string> ignored;
+  // Types of ops that come with arrays whose items differ in their rows.
+  std::set<std::string> uneven;
 };
 
 struct RuleText {

@@ -273,7 +273,12 @@ RuleValue ByLetters(RuleRun&, const Args& args) {
   return Einsum(ListAt(args, 0), TextAt(args, 1));
 }
 RuleValue Sequences(RuleRun& run, const Args& args) {
-  run.Tell(TextAt(args, 0), ListAt(args, 1));
+  run.Tell("levels", TextAt(args, 0), ListAt(args, 1));
+  return {};
+}
+RuleValue Items(RuleRun& run, const Args& args) {
+  if (args.size() == 1) return run.Ask("items", TextAt(args, 0));
+  run.Tell("items", TextAt(args, 0), ListAt(args, 1));
   return {};
 }
 RuleValue Lower(RuleRun&, const Args& args) {
@@ -434,6 +439,7 @@ RuleBuiltin FindRuleBuiltin(const std::string& name) {
       {"levels", &Levels},
       {"lengths", &Lengths},
       {"sequences", &Sequences},
+      {"items", &Items},
       {"by_letters", &ByLetters},
       {"lower", &Lower},
       {"decimal", &Decimal},

@@ -98,7 +98,8 @@ class Parser {
 
   RuleParameter Parameter() {
     RuleParameter p;
-    p.name = Name();
+    const bool quoted = tokens_[at_].kind == Token::Kind::kText;
+    p.name = quoted ? tokens_[at_++].text : Name();
     if (Take("?")) p.optional = true;
     if (Take("*")) p.list = true;
     if (Take("=")) {
@@ -383,9 +384,11 @@ RuleBook ParseRules(std::span<const RuleText> texts) {
           types.push_back(p.Name());
           if (p.Take("@")) book.versions[types.back()] = p.Version();
         } while (p.Take(","));
-        if (types.size() == 1 && types[0] == "ignored" && p.Take(":")) {
+        const bool ignored = types.size() == 1 && types[0] == "ignored";
+        const bool uneven = types.size() == 1 && types[0] == "uneven";
+        if ((ignored || uneven) && p.Take(":")) {
           do {
-            book.ignored[p.Name()] = true;
+            (ignored ? book.ignored : book.uneven).insert(p.Name());
           } while (p.Take(","));
           body = nullptr;
         } else {

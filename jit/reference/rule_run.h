@@ -21,11 +21,13 @@ class RuleRun {
   // to know of the program: ask("before", "Out") is what the output's variable
   // held until now, ask("declared", "Out") the dims that the file says,
   // ask("levels", "X") the lengths of the sequences in the variables of an
-  // input: for each variable a list of tensors, outermost first. `tell` is told
-  // those of an output.
-  RuleRun(const RuleBook& book, std::string type,
-          std::function<RuleValue(std::string_view, const std::string&)> ask,
-          std::function<void(const std::string&, const RuleList&)> tell = {})
+  // input: for each variable a list of tensors, outermost first; ask("items",
+  // "X") what an array holds (rule.h). `tell` is told both of an output.
+  RuleRun(
+      const RuleBook& book, std::string type,
+      std::function<RuleValue(std::string_view, const std::string&)> ask,
+      std::function<void(std::string_view, const std::string&, const RuleList&)>
+          tell = {})
       : book_(book),
         type_(std::move(type)),
         ask_(std::move(ask)),
@@ -42,8 +44,9 @@ class RuleRun {
   RuleValue Ask(std::string_view what, const std::string& slot) const {
     return ask_(what, slot);
   }
-  void Tell(const std::string& slot, const RuleList& levels) const {
-    if (tell_ != nullptr) tell_(slot, levels);
+  void Tell(std::string_view what, const std::string& slot,
+            const RuleList& tensors) const {
+    if (tell_ != nullptr) tell_(what, slot, tensors);
   }
 
  private:
@@ -59,7 +62,8 @@ class RuleRun {
   const RuleBook& book_;
   std::string type_;
   std::function<RuleValue(std::string_view, const std::string&)> ask_;
-  std::function<void(const std::string&, const RuleList&)> tell_;
+  std::function<void(std::string_view, const std::string&, const RuleList&)>
+      tell_;
   int depth_ = 0;
   int64_t steps_ = 0;  // bounds what a hostile file may ask for
 };

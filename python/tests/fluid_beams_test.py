@@ -1,30 +1,12 @@
 """Beam search of 1.x: a step, and whole searches by While with arrays, against a loop of NumPy."""
 
+import beam_searches
 import numpy as np
 import pytest
+from beam_searches import BEAM, BEGIN, END, MOST, SIZE, WORDS
 
 from proa import fluid
 from proa.fluid import layers
-
-END, BEAM = 1, 3
-
-
-def _step(rows, table, ids, scores, beam, end):
-    """rows: (word, score) by source; gives the same, with the row that each comes after."""
-    found, at = [], 0
-    for source in rows:
-        candidates = []
-        for k, (word, score) in enumerate(source):
-            if word == end:
-                candidates.append((score, k, end))
-            else:
-                candidates += [(s, k, w) for s, w in zip(scores[at + k], ids[at + k], strict=True)]
-        best = sorted(candidates, key=lambda c: -c[0])[:beam]
-        if all(source[k][0] == end for _, k, _ in best):
-            best = []
-        found.append([(w, s, k) for k in range(len(source)) for s, j, w in best if j == k])
-        at += len(source)
-    return found
 
 
 def _run(build, steps=1, **feed):
@@ -56,7 +38,7 @@ def test_a_step(accumulated, beam):
     lengths = [[2, 1, 1], [1, 1, 1, 1]]
     feed = {"words": fluid.create_lod_tensor(words, lengths), "before": fluid.create_lod_tensor(before, lengths)}
     found = _run(build, ids=ids, scores=scores if accumulated else share, **feed)
-    wanted = _step(sources, None, ids, scores, beam, END)
+    wanted = beam_searches.step(sources, ids, scores, beam, END)
     flat = [item for source in wanted for item in source]
     assert flat and not wanted[2]
     np.testing.assert_array_equal(np.array(found[0])[:, 0], [w for w, _, _ in flat])
@@ -65,9 +47,6 @@ def test_a_step(accumulated, beam):
     np.testing.assert_array_equal(np.array(found[2]), [first[i] + k for i in range(3) for _, _, k in wanted[i]])
     counts = [sum(k == j for _, _, k in wanted[i]) for i in range(3) for j in range(len(sources[i]))]
     assert found[0].recursive_sequence_lengths() == [[2, 1, 1], counts]
-
-
-SIZE, WORDS, BEGIN, MOST = 6, 9, 0, 7
 
 
 def _decoder(by_while, many=None):
@@ -115,62 +94,10 @@ def _decoder(by_while, many=None):
     return list(layers.beam_search_decode(ids_array, scores_array, BEAM, END))
 
 
-def _weights():
-    rng = np.random.RandomState(21)
-    shapes = {
-        "table": (WORDS, SIZE),
-        "a": (SIZE, SIZE),
-        "b": (SIZE, SIZE),
-        "c": (SIZE,),
-        "d": (SIZE, WORDS),
-        "e": (WORDS,),
-    }
-    made = {name: (rng.randn(*shape) * 1.5).astype("float32") for name, shape in shapes.items()}
-    made["e"][END] += 1.5
-    return made
-
-
-def _searched(context, weights):
-    """Sentences, and the scores after each of their words, by source, the best first."""
-    rows = [[(BEGIN, 0.0, [BEGIN], [0.0])] for _ in context]
-    states = [[c] for c in context]
-    done = [[] for _ in context]
-    for _ in range(MOST):
-        for i, source in enumerate(rows):
-            if not source:
-                continue
-            candidates, following = [], []
-            for k, (word, score, *_) in enumerate(source):
-                h = np.tanh(states[i][k] @ weights["a"] + weights["table"][word] @ weights["b"] + weights["c"])
-                following.append(h)
-                if word == END:
-                    candidates.append((score, k, END))
-                    continue
-                logits = h @ weights["d"] + weights["e"]
-                share = np.exp(logits - logits.max())
-                share = np.log(share / share.sum())
-                candidates += [(score + share[w], k, w) for w in np.argsort(-share)[: BEAM + 1]]
-            best = sorted(candidates, key=lambda c: -c[0])[:BEAM]
-            if all(source[k][0] == END for _, k, _ in best):
-                done[i], rows[i], states[i] = source, [], []
-                continue
-            best = [c for k in range(len(source)) for c in best if c[1] == k]
-            rows[i] = [(w, s, [*source[k][2], w], [*source[k][3], s]) for s, k, w in best]
-            states[i] = [following[k] for _, k, _ in best]
-    results = []
-    for i, source in enumerate(rows):
-        found = []
-        for _, score, words, scores in source or done[i]:
-            kept = [k for k, w in enumerate(words) if w != END or k == len(words) - 1]
-            found.append((score, [words[k] for k in kept], [scores[k] for k in kept]))
-        results.append(sorted(found, key=lambda f: -f[0]))
-    return results
-
-
 @pytest.mark.parametrize("by_while", [False, True])
 @pytest.mark.parametrize("count", [1, 4])
 def test_a_search(by_while, count):
-    weights = _weights()
+    weights = beam_searches.weights()
     context = np.random.RandomState(count).randn(count, SIZE).astype("float32") * 2
     main, start = fluid.Program(), fluid.Program()
     lengths = [[1] * count] * 2
@@ -186,7 +113,7 @@ def test_a_search(by_while, count):
         for name, value in weights.items():
             fluid.global_scope().find_var(name).get_tensor().set(value, fluid.CPUPlace())
         words, scores = exe.run(main, feed=feed, fetch_list=fetches, return_numpy=False)
-    wanted = _searched(context, weights)
+    wanted = beam_searches.searched(context, weights)
     flat = [sentence for source in wanted for sentence in source]
     assert words.recursive_sequence_lengths() == [[len(s) for s in wanted], [len(s) for _, s, _ in flat]]
     assert np.array(words).reshape(-1).tolist() == [w for _, s, _ in flat for w in s]

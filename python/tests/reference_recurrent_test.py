@@ -3,6 +3,7 @@ with a table of sequences). They run and train as the same networks written with
 
 import numpy as np
 import pytest
+from reference_program import Program
 
 import proa
 from proa import fluid, static
@@ -10,58 +11,6 @@ from proa.jit.reference import wire
 
 _R = np.random.RandomState(4)
 _RATE = 0.1
-
-
-class Program:
-    """The bytes of a program, built op by op."""
-
-    def __init__(self):
-        self.blocks = [{"parent": -1, "vars": [], "ops": []}]
-        self.at = 0
-
-    def block(self):
-        self.blocks.append({"parent": self.at, "vars": [], "ops": []})
-        return len(self.blocks) - 1
-
-    def var(self, name, dims=(), dtype="float32", **more):
-        self.blocks[self.at]["vars"].append({"name": name, "dtype": dtype, "dims": list(dims), **more})
-        return name
-
-    def fed(self, name, dims, dtype="float32", **more):
-        return self.var(name, dims, dtype, need_check_feed=True, **more)
-
-    def parameter(self, name, dims):
-        return self.var(name, dims, persistable=True, parameter=True, stop_gradient=False)
-
-    def op(self, kind, inputs, outputs, **attributes):
-        named = lambda slots: {k: [v] if isinstance(v, str) else v for k, v in slots.items()}
-        self.blocks[self.at]["ops"].append(
-            {"type": kind, "inputs": named(inputs), "outputs": named(outputs), "attributes": attributes}
-        )
-
-    def grads(self, kind, taken, made, wanted, **attributes):
-        """The op of the gradients of one; `wanted`: names whose gradients it gives."""
-        named = lambda slots: {k: [v] if isinstance(v, str) else v for k, v in slots.items()}
-        taken, made = named(taken), named(made)
-        given = {f"{k}@GRAD": [f"{n}@GRAD" for n in names] for k, names in made.items()}
-        outs = {f"{k}@GRAD": [f"{n}@GRAD" if n in wanted else "@EMPTY@" for n in names] for k, names in taken.items()}
-        for names in outs.values():
-            for name in names:
-                self.var(name)
-        self.op(f"{kind}_grad", {**taken, **made, **given}, outs, **attributes)
-
-    def start(self, name):
-        self.op("fill_constant", {}, {"Out": self.var(f"{name}@GRAD", [1])}, shape=[1], value=1.0, dtype=5)
-
-    def sgd(self, *parameters):
-        self.op("fill_constant", {}, {"Out": self.var("rate", [1])}, shape=[1], value=_RATE, dtype=5)
-        for p in parameters:
-            self.op("sgd", {"Param": p, "Grad": f"{p}@GRAD", "LearningRate": "rate"}, {"ParamOut": p})
-
-    def read(self, state):
-        program = static.deserialize_program(wire.program(self.blocks, 1_008_000, {}))
-        static.set_program_state(program, {name: value.copy() for name, value in state.items()})
-        return program
 
 
 def _static_rnn(reverse, trained=True):

@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+import reference_program
 
 import proa
-from proa import _C, static
+from proa import static
 from proa.jit.reference import wire
 from proa.static import nn
 
@@ -17,49 +18,9 @@ _X = _R.randn(6, 4).astype("float32")
 _Y = _R.randn(5, 4).astype("float32")
 
 
-def _program(kind, inputs, attributes, outputs, fetched, levels, weights):
-    """The bytes of a program of one op, and those of its parameters."""
-    variables, ops, given = [], [], {}
-    for slot, arrays in inputs.items():
-        for k, array in enumerate(arrays if isinstance(arrays, list) else [arrays]):
-            name = f"{slot.lower()}{k}"
-            given.setdefault(slot, []).append(name)
-            kept = slot in weights
-            dims = list(array.shape) if kept else [-1, *array.shape[1:]]
-            variables.append({"name": name, "dtype": array.dtype.name, "dims": dims, "persistable": kept,
-                              "need_check_feed": not kept, "lod_level": levels.get(slot, 0)})  # fmt: skip
-            if not kept:
-                ops.append({"type": "feed", "inputs": {"X": ["feed"]}, "outputs": {"Out": [name]},
-                            "attributes": {"col": len(ops)}})  # fmt: skip
-    variables += [{"name": "feed", "kind": 9, "persistable": True}, {"name": "fetch", "kind": 10, "persistable": True}]
-    made = {slot: [f"out_{slot}"] for slot in outputs}
-    for slot, (dtype, level) in outputs.items():
-        variables.append({"name": f"out_{slot}", "dtype": dtype, "dims": [-1, 1], "lod_level": level})
-    ops.append({"type": kind, "inputs": given, "outputs": made, "attributes": attributes})
-    for col, slot in enumerate(fetched):
-        ops.append({"type": "fetch", "inputs": {"X": [f"out_{slot}"]}, "outputs": {"Out": ["fetch"]},
-                    "attributes": {"col": col}})  # fmt: skip
-    kept = {f"{slot.lower()}0": inputs[slot] for slot in weights if slot in inputs}
-    stream = b"".join(
-        wire.tensor_head(array.dtype.name, array.shape) + array.tobytes() for _, array in sorted(kept.items())
-    )
-    return wire.program([{"parent": -1, "vars": variables, "ops": ops}], 1_008_000, {}), stream
-
-
 def run(kind, inputs, outputs=("Out",), level=1, attributes=None, lengths=(_N,), levels=None, weights=(), **options):
-    """(results, lengths of the sequences in the first one) of an op; `lengths` of the inputs that have sequences."""
-    outputs = {slot: (options.get("dtype", "float32"), level) for slot in outputs}
     levels = {"X": 1, "Input": 1} if levels is None else levels
-    fetched = options.get("fetched", list(outputs))
-    data = _program(kind, inputs, attributes or {}, outputs, fetched, levels, weights)
-    module = _C.parse_program_files(*data)
-    fed = [a for slot, arrays in inputs.items() if slot not in weights
-           for a in (arrays if isinstance(arrays, list) else [arrays])]  # fmt: skip
-    names = module.input_names
-    assert len(names) == len(fed) + len(lengths) and all("@LENGTHS" in n for n in names[len(fed) :])
-    found = [t.numpy() for t in module.run([proa.to_tensor(a) for a in [*fed, *lengths]])]
-    of = [i for i, n in enumerate(module.output_names) if n == "fetch_0@LENGTHS0"]
-    return found[: len(fetched)], found[of[0]] if of else None
+    return reference_program.run(kind, inputs, outputs, level, attributes, lengths, levels, weights, **options)
 
 
 def sequences(rows, lengths):
@@ -439,3 +400,91 @@ def test_mean_iou():
     np.testing.assert_array_equal(wrong, [0, 3, 2, 1, 0])
     np.testing.assert_array_equal(correct, [1, 1, 0, 1, 0])
     np.testing.assert_allclose(iou.reshape(()), np.mean([1.0, 0.25, 0.0, 0.5]), rtol=1e-6)
+
+
+def _distance(a, b):
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a):
+        new = [i + 1]
+        for j, y in enumerate(b):
+            new.append(min(new[j] + 1, row[j + 1] + 1, row[j] + (x != y)))
+        row = new
+    return row[-1]
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_edit_distance(normalized):
+    a, b = _R.randint(0, 4, [6, 1]), _R.randint(0, 4, [9, 1])
+    others = np.int64([3, 1, 1, 4])
+    (found, count), _ = run("edit_distance", {"Hyps": a, "Refs": b}, {"Out": "float32", "SequenceNum": "int64"}, 0,
+                            {"normalized": normalized}, (_N, others), {"Hyps": 1, "Refs": 1})  # fmt: skip
+    wanted = [_distance(x[:, 0], y[:, 0]) / (len(y) if normalized else 1)
+              for x, y in zip(sequences(a, _N), sequences(b, others), strict=True)]  # fmt: skip
+    np.testing.assert_allclose(found[:, 0], wanted, rtol=1e-6)
+    assert count.tolist() == [4]
+
+
+def _chunks(tags, types):
+    """{(first, last, type)} by IOB: a chunk goes on as long as its inside tags do."""
+    found, start = set(), None
+    for i, tag in enumerate([*tags, 2 * types]):
+        goes_on = start is not None and tag == 2 * start[1] + 1
+        if start is not None and not goes_on:
+            found.add((start[0], i, start[1]))
+        if not goes_on:
+            start = (i, tag // 2) if tag < 2 * types else None
+    return found
+
+
+def test_chunks():
+    n = np.int64([5, 1, 0, 14])
+    tags, labels = _R.randint(0, 5, [20, 1]), _R.randint(0, 5, [20, 1])
+    labels[8:] = np.where(_R.rand(12, 1) < 0.7, tags[8:], labels[8:])
+    floats, counts = ["Precision", "Recall", "F1-Score"], ["NumInferChunks", "NumLabelChunks", "NumCorrectChunks"]
+    outputs = {**dict.fromkeys(floats, "float32"), **dict.fromkeys(counts, "int64")}
+    found, _ = run("chunk_eval", {"Inference": tags, "Label": labels}, outputs, 0,
+                   {"chunk_scheme": "IOB", "num_chunk_types": 2}, (n,), {"Inference": 1})  # fmt: skip
+    mine, right = (
+        {(k, *c) for k, part in enumerate(sequences(v[:, 0], n)) for c in _chunks(part, 2)} for v in (tags, labels)
+    )
+    both = len(mine & right)
+    assert both > 2
+    np.testing.assert_array_equal(found[3:], [[len(mine)], [len(right)], [both]])
+    precision, recall = both / len(mine), both / len(right)
+    np.testing.assert_allclose(
+        np.ravel(found[:3]), [precision, recall, 2 * precision * recall / (precision + recall)], rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("sampler", [0, 1, 2])
+def test_nce(sampler):
+    """The formula gives what PaddlePaddle 3.3 gives for classes that are given in the place of drawn ones."""
+    x, weight, bias = (_R.randn(*s).astype("float32") for s in ((3, 4), (7, 4), (7, 1)))
+    label, drawn = np.int64([[1, 3], [0, 6], [2, 2]]), [2, 0, 6]
+    chances = _R.dirichlet(np.ones(7)).astype("float32")
+    inputs = {"Input": x, "Label": label, "Weight": weight, "Bias": bias, "SampleWeight": np.float32([[1], [0.5], [2]])}
+    inputs |= {"CustomDistProbs": chances} if sampler == 2 else {}
+    attributes = {"num_total_classes": 7, "num_neg_samples": 3, "sampler": sampler, "custom_neg_classes": drawn}
+    outputs = {"Cost": "float32", "SampleLogits": "float32", "SampleLabels": "int64"}
+    (cost, share, labels), _ = run("nce", inputs, outputs, 0, attributes, (), {}, ("Weight", "Bias"))
+    classes = np.concatenate([label, np.tile(drawn, [3, 1])], 1)
+    np.testing.assert_array_equal(labels, classes)
+    o = _sigmoid(np.einsum("nd,nkd->nk", x, weight[classes]) + bias[classes, 0])
+    np.testing.assert_allclose(share, o, rtol=1e-4)
+    b = 3 * (np.full([3, 5], 1 / 7), np.log((classes + 2) / (classes + 1)) / np.log(7), chances[classes])[sampler]
+    each = np.where(np.arange(5) < 2, -np.log(o / (o + b)), -np.log(b / (o + b)))
+    np.testing.assert_allclose(cost[:, 0], each.sum(1) * [1, 0.5, 2], rtol=1e-4)
+
+
+@pytest.mark.parametrize("sampler", [0, 1, 2])
+def test_nce_draws_anew(sampler):
+    x, weight = _R.randn(200, 4).astype("float32"), _R.randn(7, 4).astype("float32")
+    inputs = {"Input": x, "Label": np.zeros([200, 1], "int64"), "Weight": weight}
+    inputs |= {"CustomDistProbs": np.float32([0, 0.5, 0, 0, 0.25, 0.25, 0])} if sampler == 2 else {}
+    attributes = {"num_total_classes": 7, "num_neg_samples": 20, "sampler": sampler}
+    (_, labels), _ = run(
+        "nce", inputs, {"Cost": "float32", "SampleLabels": "int64"}, 0, attributes, (), {}, ("Weight",)
+    )
+    share = np.bincount(labels[:, 1:].reshape(-1), minlength=7) / 4000
+    wanted = (np.full(7, 1 / 7), np.log(np.arange(2, 9) / np.arange(1, 8)) / np.log(7), np.float32([0, 0.5, 0, 0, 0.25, 0.25, 0]))[sampler]  # fmt: skip
+    np.testing.assert_allclose(share[:-1], wanted[:-1], atol=0.04)

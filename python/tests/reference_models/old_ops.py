@@ -499,6 +499,36 @@ ALONE |= {
 TYPES |= {n: "update_loss_scaling" for n in ALONE if n.startswith("update_loss_scaling")}
 TYPES |= {"bincount_weighted": "bincount", "cvm_cut": "cvm", "viterbi_decode_plain": "viterbi_decode"}
 
+# How good sequences are, and losses over many classes.
+words, said = R.randint(0, 5, (4, 6)), R.randint(0, 5, (4, 5))
+both = {"HypsLength": np.array([6, 3, 0, 4]), "RefsLength": np.array([5, 2, 4, 1])}
+tree = {"X": f32(4, 3), "W": f32(6, 3), "Label": np.array([[0], [3], [6], [5]])}
+walk = {"PathTable": np.array([[0, 2, 5, -1], [0, 1, -1, -1], [0, 2, 4, 3], [1, -1, -1, -1]]),
+        "PathCode": np.array([[0, 1, 0, -1], [1, 0, -1, -1], [1, 1, 0, 1], [0, -1, -1, -1]])}  # fmt: skip
+CHUNKS = ("Precision", "Recall", "F1-Score"), ("NumInferChunks", "NumLabelChunks", "NumCorrectChunks")
+counted = {**dict.fromkeys(CHUNKS[0], U), **dict.fromkeys(CHUNKS[1], "int64")}
+ALONE |= {
+    **{
+        f"edit_distance_{'part' if k else 'whole'}": (
+            {"Hyps": words, "Refs": said, **both},
+            {"normalized": bool(k)},
+            {"Out": U, "SequenceNum": "int64"},
+        )
+        for k in range(2)
+    },
+    **{
+        f"chunk_eval_{scheme}": (
+            {"Inference": R.randint(0, most, (3, 9)), "Label": R.randint(0, most, (3, 9)), "SeqLength": np.array([9, 5, 1])},
+            {"chunk_scheme": scheme, "num_chunk_types": 2, "excluded_chunk_types": excluded},
+            counted,
+        )
+        for scheme, most, excluded in (("IOB", 5, []), ("IOE", 5, [1]), ("IOBES", 9, []), ("plain", 3, []))
+    },
+    "hierarchical_sigmoid": ({**tree, "Bias": f32(6, 1)}, {"num_classes": 7}, {"Out": U, "PreOut": U, "W_Out": U}),
+    "hierarchical_sigmoid_walk": ({**tree, **walk}, {"num_classes": 7}, {"Out": U, "PreOut": U, "W_Out": U}),
+}  # fmt: skip
+TYPES |= {n: t for n in ALONE for t in ("edit_distance", "chunk_eval", "hierarchical_sigmoid") if n.startswith(t)}
+
 
 def alone(type):
     slots, attributes, outputs = ALONE[type]
@@ -529,6 +559,8 @@ def alone(type):
             "Noise",
             "ObjectnessMask",
             "GTMatchMask",
+            "PreOut",
+            "W_Out",
             # It changes what it takes, and writes nothing where all is finite.
             *(("Out",) if type == "update_loss_scaling_up" else ()),
         )

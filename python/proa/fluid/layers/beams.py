@@ -12,6 +12,9 @@ from proa.static.sequences import Layout, levels_of, note
 __all__ = ["beam_search", "beam_search_decode"]
 
 
+_LEAST, _NONE = -3.4e38, -3.402e38
+
+
 def _two_levels(op, what, x):
     levels = levels_of(x)
     if len(levels) != 2:
@@ -33,7 +36,7 @@ def _rows_of_sources(levels):
 
 def beam_search(pre_ids, pre_scores, ids, scores, beam_size, end_id, level=0, is_accumulated=True, name=None,
                 return_parent_idx=False):  # fmt: skip
-    """One step of a beam search: the best `beam_size` ways on of each source.
+    """One step of a beam search: the best `beam_size` ways on of each source; of ways that are as good the later row goes first.
 
     A row that has ended (its id is `end_id`) goes on as it is, with its score. A source of which only such rows are left gives no
     rows any more: a loop ends when there are none (`is_empty`).
@@ -76,24 +79,27 @@ def beam_search(pre_ids, pre_scores, ids, scores, beam_size, end_id, level=0, is
     before = ops.reshape(pre_scores, [-1, 1])
     has_ended = ops.reshape(pre_ids, [-1, 1]) == end_id
     worth = scores if is_accumulated else ops.log(scores) + before
-    numbers = ops.unsqueeze(proa.arange(0, ops.shape(worth)[1].astype("int64"), 1, "int64"), [0])
-    first = numbers == 0
-    none = ops.full_like(worth, -float("inf"))
-    worth = ops.where(has_ended, ops.where(first, before + ops.full_like(worth, 0.0), none), worth)
+    choices = ops.shape(worth)[1].astype("int64")
+    numbers = ops.unsqueeze(proa.arange(0, choices, 1, "int64"), [0])
+    worth = ops.where(has_ended, before + ops.full_like(worth, 0.0), worth)
     words = (numbers if ids is None else ids.astype("int64")) + ops.full_like(worth, 0.0).astype("int64")
     words = ops.where(has_ended, ops.full_like(words, end_id), words)
-    # Side by side for each source: [sources, rows * K].
-    together = ops.flatten(sources.padded(worth, -float("inf")), 1, 2)
-    place = ops.argsort(ops.argsort(together, 1, True), 1)
-    choices = ops.shape(worth)[1].astype("int64")
-    column = ops.unsqueeze(sources.position, [1]) * choices + numbers
+    # A row that has ended goes on in one way. The least score that a way may have lies above that of none.
+    may = ops.logical_or(ops.logical_not(has_ended), numbers == 0)
+    key = ops.where(may, ops.clip(worth, _LEAST, None), ops.full_like(worth, _NONE))
+    # Side by side for each source, the last row first: [sources, rows * K].
+    together = ops.flip(sources.padded(key, _NONE), [1])
+    rows = ops.shape(together)[1].astype("int64")
+    place = ops.argsort(ops.argsort(ops.flatten(together, 1, 2), 1, True), 1)
+    column = (rows - 1 - ops.unsqueeze(sources.position, [1])) * choices + numbers
     place = ops.gather_nd(place, ops.stack([ops.unsqueeze(sources.sequence, [1]) + column * 0, column], 2))
-    chosen = ops.logical_and(place < beam_size, worth > -float("inf"))
+    chosen = ops.logical_and(place < beam_size, may)
     goes_on = ops.logical_and(chosen, ops.logical_not(has_ended)).any(1).astype("int64")
     counts = ops.squeeze(sources.padded(ops.unsqueeze(goes_on, [1]), 0), [2])
     alive = sources.of_sequence(ops.sum(counts, axis=[1]) > 0)
     chosen = ops.logical_and(chosen, ops.unsqueeze(alive, [1]))
     at = ops.nonzero(chosen).astype("int64")
+    at = ops.gather(at, ops.argsort(at[:, 0] * (rows * choices) + ops.gather_nd(place, at), 0), 0)
     results = [ops.unsqueeze(ops.gather_nd(v, at), [1]) for v in (words, worth)]
     following = [sources.lengths, ops.sum(chosen.astype("int64"), axis=[1])]
     for result in results:

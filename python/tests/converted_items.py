@@ -1,6 +1,9 @@
 """Functions that call what gives another kind by a tensor, wherever they do, and that order and choose items of lists by tensors."""
 
+import copy
+import heapq
 import itertools
+import math
 
 import proa as paddle
 from proa import nn
@@ -291,3 +294,66 @@ def layers_until(x):
         if x.max() > 0.9:
             break
     return x
+
+
+@supported
+def sorted_by_tuples(x):
+    """`sorted`, `max` and `min` by tuples of tensors and numbers, and by what dicts hold"""
+    rows = [{"sign": row.sum() > 0, "sum": row.sum(), "row": row} for row in [x[0], x[1], x[2]]]
+    rows.sort(key=lambda r: (r["sign"].astype("int64"), -r["sum"]))
+    best = max((r["row"].max(), k) for k, r in enumerate(rows))
+    return rows[0]["row"] - rows[2]["row"] * 2 + best[1] * min([(best[0], 2), (best[0], 1)])[1]
+
+
+@supported
+def largest_of_rows(x):
+    """`heapq.nlargest` and `nsmallest` by a tensor"""
+    rows = [x[0], x[1], x[2]]
+    first, second = heapq.nlargest(2, rows, key=lambda row: row.sum())
+    return first - second * heapq.nsmallest(1, [row.max() for row in rows])[0]
+
+
+@supported
+def items_of_kinds(x):
+    """A list of texts, None, functions and tensors of several shapes, by an index that is a tensor"""
+    name = ["sum", "max", "mean"][x.argmax() % 3]
+    mask = [None, x * 2][int(x.sum() > 0)]
+    size = len([(x, x), x, (x,)][x.argmin() % 3])
+    whole = getattr(x, name)() * x + size
+    return whole if mask is None else whole + mask
+
+
+@supported
+def slices_of_lists(x):
+    """Slices of a list of tensors by bounds that are tensors"""
+    rows = [x[0], x[1], x[2]]
+    k = int((x > 0).sum()) % 3
+    return sum(rows[k:], x[0] * 0) - sum(rows[:k], x[0] * 0)
+
+
+@supported
+def numbers_in_lists(x):
+    """`in` and `not in` of numbers that are tensors, in lists, ranges, dicts and tensors"""
+    first = int(x.argmax())
+    if first in [1, 2, 3, 5]:
+        x = x * 2
+    if first not in range(4) and first in {0: "a", 4: "b", 7: "c"}:
+        x = x + 1
+    if 2.0 in [x.sum(), x.max()] or x.max() in x:
+        x = x * 3
+    return x
+
+
+@supported
+def functions_of_math(x):
+    """Functions of `math` of tensors, which give numbers, without gradients, as `float` does"""
+    scale = 1 / math.sqrt(x.abs().sum()) + math.exp(x.mean()) + math.log(x.abs().max() + 2, 2)
+    return x * scale + math.floor(x.sum()) * math.pow(2, x.max()) + math.sqrt(x.shape[-1])
+
+
+@supported
+def copies_of_tensors(x):
+    """`copy.copy` and `copy.deepcopy` of tensors, and of lists and dicts of them"""
+    y = x.detach()
+    kept, table = copy.deepcopy([y * 2, 3]), copy.deepcopy({"x": y + 1})
+    return x + copy.copy(y) + kept[0] * kept[1] + table["x"]

@@ -52,20 +52,6 @@ def returns_of_ways(x):
     return sum([x * len(_pair_or_one(x * k)) for k in range(2)])
 
 
-@refused(
-    r"the index of a list: which item stands where depends on a tensor, and they are \[3, 4\] float32 and \[\] float32"
-)
-def items_of_several_kinds(x):
-    """A list by an index that is a tensor, of items of several shapes or dtypes: let all be of one"""
-    return x + [x, x.sum()][x.argmax() % 2]
-
-
-@refused("sorted: a key is a list or tuple, and a tensor in it decides; let it be a tensor of one element")
-def sorted_by_a_tuple(x):
-    """`sorted` by a tuple of tensors: a key of one element"""
-    return sorted([x[0], x[1]], key=lambda row: (row.sum(), row.max()))[0]
-
-
 @refused("sorted: of as many items as only the run of the program knows; use paddle.sort")
 def sorted_of_a_made_list(x):
     """`sorted`, `max` and `min` of a list that a loop made: `paddle.sort`, `argsort` and `argmax` of what `paddle.stack` makes of it"""
@@ -81,6 +67,19 @@ def shapes_of_turns(x):
             y = y.sum()
         n = n + 1
     return y
+
+
+class _Result:
+    second = None
+
+
+@refused(r"found.second: the ways of the statement .* give None and \[3, 4\] float32|give \[3, 4\] float32 and None")
+def attribute_of_ways(x):
+    """An attribute that the ways of an `if` give values of other kinds, where the class has one of its name: a name of its own"""
+    found = _Result()
+    if x.sum() > -1e9:
+        found.second = x * 2
+    return x if found.second is None else found.second
 
 
 @refused("comes to its end and gives None")

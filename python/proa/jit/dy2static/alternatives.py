@@ -89,6 +89,11 @@ def _made(which, values, why):
     return made
 
 
+def one_of(number, values, why):
+    """One of several values, whatever their kinds, by an int64 tensor []."""
+    return _made(number, values, why)
+
+
 def or_none(returned, value, why):
     """`value` where a bool tensor holds, else None."""
     every = merged([None], [value])

@@ -167,6 +167,8 @@ class _Choice:
                 raise _C.located(NotImplementedError(f"{self.state.where()}: {decision.reason}"))
             undefined.note(key[-1], decision.reason, decision.kind, decision.wish)
             self.state.put(key, UNDEFINED)
+            if self.state.get(key) is not UNDEFINED:  # reads would find what the class has of this name
+                raise _C.located((decision.kind or TypeError)(f"{self.state.name(key)}: {decision.reason}"))
             return
         value = maybe.settled(self._built(decision, results))
         if isinstance(value, maybe.Maybe):

@@ -4,12 +4,15 @@ For everything else they are what they are.
 """
 
 import builtins
+import copy as copies
+import math
 
 from proa import _C
+from proa.framework.dtype import is_floating
 from proa.framework.size import Size
 from proa.jit.dy2static import calls, checks, iterables, runtime
 from proa.jit.dy2static.arrays import EvenArray, TensorArray
-from proa.jit.dy2static.values import is_late, truth
+from proa.jit.dy2static.values import is_late, tensor_of, truth
 
 
 def len_(value):
@@ -127,7 +130,51 @@ def all_(items):
     return found if is_late(found) else True
 
 
+def _by_op(function, op):
+    """A function of `math`, of a tensor that only the run knows: a number, as `float` and `int` make of one."""
+
+    def compute(*args):
+        if not any(map(is_late, args)):
+            return function(*args)
+        numbers = [_scalar(tensor_of(v)).detach() for v in args]
+        kind = next((t.dtype for t in numbers if is_floating(t.dtype)), _C.get_default_dtype())
+        found = op(*[_C.ops.cast(t, kind) for t in numbers])
+        return _C.ops.cast(found, _C.int64) if function in _WHOLE else found
+
+    return compute
+
+
+_WHOLE = (math.floor, math.ceil, math.trunc)
+_NAMES = [
+    "sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan",
+    "asinh", "acosh", "atanh", "floor", "ceil", "trunc", "isnan", "isinf", "isfinite", "erf", "lgamma", "atan2",
+]  # fmt: skip
+_OTHERS = {"fabs": "abs", "pow": "pow"}
+
+
+def _log(function):
+    one = _by_op(function, _C.ops.log)
+    return lambda x, *base: one(x) if not base else one(x) / one(*base)
+
+
+def _copied(function):
+    """`copy.copy` or `deepcopy`, of a tensor that only the run knows, or a list, tuple or dict that holds one."""
+
+    def copy(value, *memo):
+        if is_late(value):
+            return _C.ops.assign(value.detach())
+        deep = function is copies.deepcopy
+        if deep and type(value) in (list, tuple) and any(map(is_late, value)):
+            return type(value)(map(copy, value))
+        if deep and type(value) is dict and any(map(is_late, value.values())):
+            return {key: copy(item) for key, item in value.items()}
+        return function(value, *memo)
+
+    return copy
+
+
 calls.methods["item"] = _item
+calls.of_libraries.append({f: _copied(f) for f in (copies.copy, copies.deepcopy)}.get)
 calls.replaced.update(
     {
         builtins.len: len_,
@@ -142,6 +189,9 @@ calls.replaced.update(
         builtins.zip: zip_,
         builtins.reversed: reversed_,
         builtins.print: print_,
+        **{getattr(math, n): _by_op(getattr(math, n), getattr(_C.ops, n)) for n in _NAMES if hasattr(_C.ops, n)},
+        **{getattr(math, n): _by_op(getattr(math, n), getattr(_C.ops, op)) for n, op in _OTHERS.items()},
+        math.log: _log(math.log),
         builtins.any: any_,
         builtins.all: all_,
     }

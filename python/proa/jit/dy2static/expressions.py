@@ -10,6 +10,7 @@
 | `[f(a) for a in b if c]` | `_proa_.listed(b, lambda item: [c for a in (item,)][0], ...)`; also in `sum` and `list` |
 | `super()` | `super(__class__, self)` |
 | `a[b]` | `_proa_.item(a, b)` |
+| `a in b` | `_proa_.within(a, b)` |
 | `a.name`, the name of a property | `_proa_.read(a, "name")` |
 | `a`, a name that may have no value | `_proa_.bound(a, "a")` |
 
@@ -119,6 +120,9 @@ class Expressions(ast.NodeTransformer):
         stays = self._stays(*node.comparators)
         named = self._named(*node.comparators)
         self.generic_visit(node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            made = runtime("within", node.left, node.comparators[0], at=node)
+            return made if isinstance(node.ops[0], ast.In) else runtime("negated", made, at=node)
         if len(node.ops) == 1 or stays or not all(type(op) in _OPERATORS for op in node.ops):
             return node
         pairs = [
@@ -199,7 +203,14 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Subscript(self, node):
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) or not scopes.is_late_index(node):
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        if isinstance(node.slice, ast.Slice):
+            parts = [part or ast.Constant(None) for part in (node.slice.lower, node.slice.upper, node.slice.step)]
+            if all(scopes.is_known_number(part) for part in parts):
+                return node
+            node.slice = runtime("slice_", *parts, at=node.slice)
+        elif not scopes.is_late_index(node):
             return node
         return runtime("item", node.value, node.slice, at=node)
 

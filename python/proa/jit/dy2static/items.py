@@ -1,9 +1,24 @@
 """Items of lists by numbers that are tensors: of one kind, they are stacked; of layers and functions that which is called is recorded."""
 
+import sys
+
 from proa import _C
 from proa.framework.dtype import is_floating
-from proa.jit.dy2static import calls, checks
-from proa.jit.dy2static.values import becomes_tensor, built, described, equal, flat, is_late, is_number, tensor_of
+from proa.framework.size import Size
+from proa.jit.dy2static import alternatives, calls, checks, kinds
+from proa.jit.dy2static.alternatives import Alternatives
+from proa.jit.dy2static.arrays import EvenArray
+from proa.jit.dy2static.values import (
+    becomes_tensor,
+    built,
+    described,
+    equal,
+    flat,
+    is_late,
+    is_number,
+    tensor_of,
+    truth,
+)
 
 
 class Stacked:
@@ -83,8 +98,31 @@ class _OneOf:
         return way(0)
 
 
+def slice_(*parts):
+    """`start:stop:step`, of which some may be tensors."""
+    return slice(*parts)
+
+
 def item(owner, index):
     """`owner[index]`, of a list by a tensor too."""
+    found = _item(owner, index)
+    return kinds.settled(found, sys._getframe(1)) if isinstance(found, Alternatives) else found
+
+
+def item_of_kinds(owner, index, count):
+    """The same, of a list of items of as many kinds at most."""
+    found = _item(owner, index)
+    if isinstance(found, Alternatives) and len(found.values) > count:
+        kinds.settled(found, sys._getframe(1))
+    return found
+
+
+def _item(owner, index):
+    if isinstance(index, slice):
+        late = isinstance(owner, (list, tuple)) and any(
+            is_late(part) or isinstance(part, Size) for part in (index.start, index.stop, index.step)
+        )
+        return owner[index] if not late or not owner else _part(owner, index)
     if not is_late(index) or not isinstance(owner, (list, tuple, dict)):
         return owner[index]
     if isinstance(owner, dict):
@@ -94,9 +132,37 @@ def item(owner, index):
         return owner[index]
     index = _C.ops.reshape(index.astype("int64"), [])
     index = _C.ops.where(index < 0, index + len(items), index)
+    there = _C.ops.logical_and(index >= 0, index < len(items))
+    checks.expect(there, IndexError("an index of the list is out of range"))
     if all(callable(i) and not isinstance(i, _C.Tensor) for i in items):
         return _OneOf(items, index)
-    return Stacked("the index of a list", items).item(index)
+    try:
+        return Stacked("the index of a list", items).item(index)
+    except TypeError as error:
+        return alternatives.one_of(index, items, str(error))
+
+
+def _part(owner, index):
+    """Some of the items, of a number that only the run knows."""
+    stacked = Stacked("a slice of a list", owner)
+    if len(stacked.columns) != 1 or not stacked.columns[0][0]:
+        return owner[index]
+    return EvenArray(stacked.columns[0][1])[index]
+
+
+def within(value, container):
+    """`value in container`, of numbers that are tensors too."""
+    if isinstance(container, (list, tuple, set, frozenset, range, dict)):
+        if not is_late(value) and not any(map(is_late, container)):
+            return value in container
+        if any(value is v for v in container):
+            return True
+        numbers = [v for v in container if is_number(v) or isinstance(v, _C.Tensor)]
+        found = [truth(v == value) for v in numbers] if becomes_tensor(value) else []
+        return _C.ops.stack(found, 0).any() if found else False
+    if isinstance(container, _C.Tensor) and (is_late(container) or is_late(value)):
+        return (container == value).any()
+    return value in container
 
 
 def _of_dict(owner, key):
@@ -105,7 +171,7 @@ def _of_dict(owner, key):
         return owner[key]
     found = _C.ops.reshape(key, []).astype("int64") == _C.to_tensor([int(k) for k in owner])
     checks.expect(found.any(), KeyError("a key of the dict that it does not have"))
-    return item(list(owner.values()), _C.ops.argmax(found.astype("int64"), 0))
+    return _item(list(owner.values()), _C.ops.argmax(found.astype("int64"), 0))
 
 
 def put(value, owner, index):

@@ -74,10 +74,11 @@ class _Apart(ast.NodeTransformer):
             self._copies += count
             out += self._named_first(path, statement)
             name = f"_proa_kinds_{next(self._numbers)}"
-            made = placed(
-                ast.Call(runtime("of_kinds", call.func, ast.Constant(count), at=call.func), call.args, call.keywords),
-                call,
-            )
+            if isinstance(call, ast.Subscript):
+                made = runtime("item_of_kinds", call.value, call.slice, ast.Constant(count), at=call)
+            else:
+                function = runtime("of_kinds", call.func, ast.Constant(count), at=call.func)
+                made = placed(ast.Call(function, call.args, call.keywords), call)
             out.append(placed(ast.Assign([ast.Name(name, ast.Store())], made), statement))
             ways = [
                 self._block([_replaced(statement, call, name, number), *map(source.copied, statements)])
@@ -156,7 +157,8 @@ class _Apart(ast.NodeTransformer):
             path = self._path(part)
             if path is not None:
                 return [node, *path]
-        return [node] if _is_call(node) and _position(node) in self._wanted else None
+        is_one = _is_call(node) or isinstance(node, ast.Subscript)
+        return [node] if is_one and _position(node) in self._wanted else None
 
     def _named_first(self, path, statement):
         """Names for what is called before the end of a path, in the expressions on it."""
@@ -238,6 +240,8 @@ def _replaced(statement, call, name, number):
             if _position(node) == position:
                 return runtime("one_kind", ast.Name(name, ast.Load()), ast.Constant(number), at=node)
             return self.generic_visit(node)
+
+        visit_Subscript = visit_Call
 
     copy = source.copied(statement)
     for field in ("value", "test", "iter"):

@@ -5,6 +5,7 @@ Items are of one kind where a tensor decides which of them stands where (items.p
 
 import builtins
 import functools
+import heapq
 import itertools
 import operator
 
@@ -14,7 +15,7 @@ from proa.jit.dy2static import calls, given, iterables, runtime
 from proa.jit.dy2static.arrays import TensorArray
 from proa.jit.dy2static.comprehensions import listed
 from proa.jit.dy2static.items import Stacked
-from proa.jit.dy2static.values import flat, is_late, tensor_of
+from proa.jit.dy2static.values import becomes_tensor, is_late, tensor_of
 
 _FINITE = (list, tuple, dict, set, frozenset, range, _C.Tensor, TensorArray)
 
@@ -25,15 +26,11 @@ def _keys(what, items, key):
     return keys, any(is_late(k) or isinstance(k, Size) for k in keys)
 
 
-def _by_python(what, keys, order):
-    """What Python's function makes of the keys."""
-    try:
-        return order()
-    except RuntimeError:
-        if not any(is_late(leaf) for k in keys if isinstance(k, (list, tuple)) for leaf in flat(k)[1]):
-            raise
-        text = f"{what}: a key is a list or tuple, and a tensor in it decides; let it be a tensor of one element"
-        raise _C.located(NotImplementedError(text)) from None
+def _hold_tensors(keys):
+    """Whether all are tuples of one length, and some hold tensors that only the run knows."""
+    if not all(isinstance(k, tuple) and len(k) == len(keys[0]) for k in keys):
+        return False
+    return any(is_late(leaf) for k in keys for leaf in k)
 
 
 def _unknown_number(what, iterable):
@@ -46,18 +43,38 @@ def _unknown_number(what, iterable):
         )
 
 
+def _order(what, keys, reverse):
+    """The numbers of the items in order, by keys of which some are tensors, or tuples that hold some; None for one key for all."""
+    parts = list(zip(*keys, strict=True)) if all(isinstance(k, tuple) for k in keys) else [keys]
+    order = None
+    for part in reversed(parts):  # a stable sort keeps what those after it have said
+        column = Stacked(what, [_C.ops.reshape(tensor_of(k), []) if becomes_tensor(k) else k for k in part]).columns[0]
+        if not column[0]:
+            continue
+        column = column[1] if order is None else _C.ops.gather(column[1], order, 0)
+        places = _C.ops.argsort(column, 0, bool(reverse))
+        order = places if order is None else _C.ops.gather(order, places, 0)
+    return order
+
+
 def sorted_(iterable, /, *, key=None, reverse=False):
     """`sorted`, by keys that are tensors too."""
     _unknown_number("sorted", iterable)
     items = list(iterable)
     keys, late = _keys("sorted", items, key)
     if not late:
-        order = lambda: sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
-        return [items[k] for k in _by_python("sorted", keys, order)]
-    column = Stacked("sorted", [_C.ops.reshape(tensor_of(k), []) for k in keys]).columns[0]
-    if not column[0]:  # one key for all
-        return items
-    return Stacked("sorted", items).in_order(_C.ops.argsort(column[1], 0, bool(reverse)))
+        try:
+            return [items[k] for k in sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)]
+        except RuntimeError:
+            if not _hold_tensors(keys):
+                raise
+    order = _order("sorted", keys, reverse)
+    return items if order is None else Stacked("sorted", items).in_order(order)
+
+
+def _of_heap(largest):
+    """`heapq.nlargest` or `nsmallest`."""
+    return lambda n, iterable, key=None: sorted_(iterable, key=key, reverse=largest)[:n]
 
 
 def _sort(owner, method):
@@ -99,7 +116,13 @@ def _best(function, before):
             return function(every, key=key, **kwargs)
         keys, late = _keys(function.__name__, every, key)
         if not late:
-            return every[_by_python(function.__name__, keys, lambda: function(range(len(every)), key=keys.__getitem__))]
+            try:
+                return every[function(range(len(every)), key=keys.__getitem__)]
+            except RuntimeError:
+                if not _hold_tensors(keys):
+                    raise
+            order = _order(function.__name__, keys, function is builtins.max)
+            return every[0] if order is None else Stacked(function.__name__, every).item(order[0])
         found = every[0], keys[0]
         for item in zip(every[1:], keys[1:], strict=True):
             ahead = before(item[1], found[1])
@@ -117,6 +140,7 @@ def filter_(function, iterable):
     return iter(found) if type(found) is list else found
 
 
+calls.of_libraries.append({heapq.nlargest: _of_heap(True), heapq.nsmallest: _of_heap(False)}.get)
 calls.of_lists.update({"sort": _sort, "pop": _pop})
 calls.replaced.update(
     {

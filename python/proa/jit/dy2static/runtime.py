@@ -12,7 +12,7 @@ from proa.jit.dy2static.calls import call, read
 from proa.jit.dy2static.checks import guarded, raised
 from proa.jit.dy2static.comprehensions import listed
 from proa.jit.dy2static.generators import bounded
-from proa.jit.dy2static.items import item, put
+from proa.jit.dy2static.items import item, item_of_kinds, put, slice_, within
 from proa.jit.dy2static.kinds import is_kind, of_kinds, one_kind
 from proa.jit.dy2static.loops import for_, while_
 from proa.jit.dy2static.reads import bound, own
@@ -20,8 +20,8 @@ from proa.jit.dy2static.signals import BREAK, CONTINUE, RAISED, Mixed, Returned
 from proa.jit.dy2static.values import condition, is_late, truth
 
 __all__ = [
-    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "delete", "for_", "if_", "is_kind", "item", "listed", "bound", "of_kinds", "one_kind", "own",
-    "guarded", "negated", "put", "raised", "read", "result", "while_", "write", "writing",
+    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "delete", "for_", "if_", "is_kind", "item", "item_of_kinds", "listed", "bound", "of_kinds", "one_kind", "own",
+    "guarded", "negated", "put", "raised", "read", "result", "slice_", "while_", "within", "write", "writing",
 ]  # fmt: skip
 
 _MAY_END = (

@@ -95,8 +95,12 @@ def is_late_index(node):
     """Whether it is a subscript whose index is a value that may be a tensor."""
     if not isinstance(node, ast.Subscript):
         return False
-    number = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
-    return not isinstance(number, (ast.Constant, ast.Slice, ast.Tuple))
+    return not isinstance(node.slice, (ast.Slice, ast.Tuple)) and not is_known_number(node.slice)
+
+
+def is_known_number(node):
+    """Whether an expression is a constant, or one with a sign."""
+    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
 
 
 def changed_names(nodes):

@@ -97,7 +97,8 @@ class _Attribute:
         if value is not UNDEFINED:
             setattr(self._owner, self._attribute, value)
         elif hasattr(self._owner, self._attribute):
-            delattr(self._owner, self._attribute)
+            with contextlib.suppress(AttributeError):  # it is the class's
+                delattr(self._owner, self._attribute)
 
 
 class _Contents:

@@ -1,6 +1,7 @@
 """Conversion of functions: what is left alone, what errors, tracebacks and tools show, training and saving of what is converted."""
 
 import functools
+import heapq
 import io
 import pathlib
 import re
@@ -391,6 +392,15 @@ def test_what_has_no_counterpart_says_what_to_write():
     def indexed(x):
         return x * range(1, 3)[x.argmax() % 2]
 
+    def heaped(x):
+        heap = []
+        for row in [x[0], x[1]]:
+            heapq.heappush(heap, (row.sum(), row))
+        return heap[0][1]
+
+    def compared(x):
+        return x if (x.sum() > 0, x.max() > 0) == (True, True) else -x
+
     class Box:
         def __add__(self, x):
             if x.sum() > 0:
@@ -400,6 +410,8 @@ def test_what_has_no_counterpart_says_what_to_write():
     for function, says in (
         (chosen, "write a `for` with `append`"),
         (indexed, r"use paddle.stack\(list\)\[index\]"),
+        (heaped, "what is called here is not converted, .* argsort, topk"),
+        (compared, "compare the tensors, and join what that gives by `and`"),
         (lambda x: Box() + x, "__add__ is not converted, because it is called by what is not converted"),
     ):
         with pytest.raises(RuntimeError) as error:

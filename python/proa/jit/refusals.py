@@ -55,6 +55,8 @@ def explain(error):
             )
         elif any(isinstance(node, ast.comprehension) and node.ifs for node in ast.walk(_parsed(text))):
             error.add_note("  the `if` of a comprehension depends on a tensor; write a `for` with `append`")
+        elif "bool: a tensor" in str(error):
+            _explain_truth(error, _instruction(found))
         elif _is_index(found, text):
             error.add_note(
                 "  an index of a list or dict depends on a tensor; use paddle.stack(list)[index], or, where the items are no "
@@ -73,9 +75,30 @@ def explain(error):
             return
 
 
+def _explain_truth(error, instruction):
+    """What to write where Python itself asks whether a tensor holds."""
+    if instruction is None:
+        return
+    if instruction.opname == "COMPARE_OP":
+        error.add_note(
+            "  a comparison of lists or tuples compares the tensors in them; compare the tensors, and join what that gives by "
+            "`and`"
+        )
+    elif instruction.opname.startswith("CALL"):
+        error.add_note(
+            "  what is called here is not converted, and asks whether a tensor holds, or which comes first; use a function that is "
+            "converted, or argsort, topk, argmax or where of the tensor that paddle.stack makes of them"
+        )
+
+
+def _instruction(step):
+    """What a step of a traceback does."""
+    return next((i for i in dis.get_instructions(step.tb_frame.f_code) if i.offset == step.tb_lasti), None)
+
+
 def _is_index(step, text):
     """Whether what a step of a traceback does is to look for an item by its number; `text` is the line."""
-    instruction = next((i for i in dis.get_instructions(step.tb_frame.f_code) if i.offset == step.tb_lasti), None)
+    instruction = _instruction(step)
     if instruction is not None and "SUBSCR" in instruction.opname:
         return True
     nodes = list(ast.walk(_parsed(text)))  # of a statement of several lines none

@@ -357,3 +357,13 @@ def copies_of_tensors(x):
     y = x.detach()
     kept, table = copy.deepcopy([y * 2, 3]), copy.deepcopy({"x": y + 1})
     return x + copy.copy(y) + kept[0] * kept[1] + table["x"]
+
+
+@supported
+def first_that_holds(x):
+    """`next` of a generator expression with a condition of a tensor: with a default, None, and one of Python beside"""
+    rows = [x[0], x[1], x[2]]
+    large = next((row for row in rows if row.sum() > 0), None)
+    whole = next((row * 2 for k, row in enumerate(rows) if k > 0 and row.max() > 0.5), x[0] * 0)
+    name = next(name for name in ("a", "bc") if len(name) > 1)
+    return whole * len(name) if large is None else whole + large

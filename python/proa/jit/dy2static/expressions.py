@@ -149,17 +149,34 @@ class Expressions(ast.NodeTransformer):
     visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
     def visit_ListComp(self, node):
-        stays = len(node.generators) > 1 or node.generators[0].is_async or _has(_PLACED, [node])
+        stays = self._is_whole(node)
         self._comprehension(node)
-        if stays:
-            return node
+        return node if stays else runtime("listed", *self._ways(node), at=node)
+
+    @staticmethod
+    def _is_whole(node):
+        """Whether a comprehension stays as it is."""
+        return len(node.generators) > 1 or node.generators[0].is_async or _has(_PLACED, [node])
+
+    def _ways(self, node):
+        """What a comprehension goes over, which items stay, and what they give."""
         part = node.generators[0]
-        ways = [
-            None if not part.ifs else self._of_item(self._all(part.ifs), part.target),
-            self._of_item(node.elt, part.target),
-        ]
-        ways[0] = ways[0] or placed(ast.Constant(None), node)
-        return runtime("listed", part.iter, *ways, at=node)
+        stays = self._of_item(self._all(part.ifs), part.target) if part.ifs else placed(ast.Constant(None), node)
+        return part.iter, stays, self._of_item(node.elt, part.target)
+
+    def _next(self, node):
+        """`next` of a generator expression; None for other calls."""
+        function, count = node.func, []
+        if _is_of_runtime(getattr(function, "func", None)) and function.func.attr == "of_kinds":
+            function, count = function.args[0], function.args[1:]
+        if getattr(function, "id", None) != "next" or node.keywords or not node.args:
+            return None
+        if not isinstance(node.args[0], ast.GeneratorExp) or self._is_whole(node.args[0]):
+            return None
+        default = [self.visit(arg) for arg in node.args[1:]]
+        self._comprehension(node.args[0])
+        ways = self._ways(node.args[0])
+        return runtime("first_of_kinds" if count else "first", *count, *ways, *default, at=node)
 
     def _all(self, conditions):
         if len(conditions) == 1:
@@ -181,6 +198,9 @@ class Expressions(ast.NodeTransformer):
             if isinstance(node.args[0], ast.GeneratorExp) and len(node.args[0].generators) == 1:
                 inner = node.args[0]  # which is gone through at once
                 node.args[0] = placed(ast.ListComp(inner.elt, inner.generators), inner)
+        found = self._next(node)
+        if found is not None:
+            return found
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "super":
             if not node.args and self._first is not None:

@@ -10,7 +10,7 @@ from proa.jit.dy2static import alternatives, calls, checks, functions, kinds, pr
 from proa.jit.dy2static.branches import after, choose, if_
 from proa.jit.dy2static.calls import call, read
 from proa.jit.dy2static.checks import guarded, raised
-from proa.jit.dy2static.comprehensions import listed
+from proa.jit.dy2static.comprehensions import first, first_of_kinds, listed
 from proa.jit.dy2static.generators import bounded
 from proa.jit.dy2static.items import item, item_of_kinds, put, slice_, within
 from proa.jit.dy2static.kinds import is_kind, of_kinds, one_kind
@@ -20,7 +20,7 @@ from proa.jit.dy2static.signals import BREAK, CONTINUE, RAISED, Mixed, Returned
 from proa.jit.dy2static.values import condition, is_late, truth
 
 __all__ = [
-    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "delete", "for_", "if_", "is_kind", "item", "item_of_kinds", "listed", "bound", "of_kinds", "one_kind", "own",
+    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "delete", "first", "first_of_kinds", "for_", "if_", "is_kind", "item", "item_of_kinds", "listed", "bound", "of_kinds", "one_kind", "own",
     "guarded", "negated", "put", "raised", "read", "result", "slice_", "while_", "within", "write", "writing",
 ]  # fmt: skip
 

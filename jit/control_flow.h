@@ -26,10 +26,10 @@ TensorList Cond(const Tensor& predicate,
 // Repeats `vars = body(vars)` while condition(vars) holds. Recorded as a region
 // if a variable or the first condition is symbolic: then the body must keep
 // number, dtype and rank of the variables; dims that it changes are unknown.
-// Differentiable likewise.
+// Differentiable likewise. The variables of a turn are the body's to keep.
 TensorList WhileLoop(const std::function<Tensor(const TensorList&)>& condition,
-                     const std::function<TensorList(const TensorList&)>& body,
-                     const TensorList& vars);
+                     const std::function<TensorList(TensorList)>& body,
+                     TensorList vars);
 
 // A loop, and its turns again in reverse:
 //

@@ -254,9 +254,14 @@ std::vector<Tensor> EvaluateRegion(const Program& program, const Block& region,
     env[region.arguments[i]] = std::move(arguments[i]);
   }
   Evaluate(program, region, env);
+  const PreparedBlock& prepared = *env.prepared(region);
   std::vector<Tensor> out;
   out.reserve(region.returns.size());
-  for (ValueId id : region.returns) out.push_back(env[id]);
+  for (size_t i = 0; i < region.returns.size(); ++i) {
+    Tensor& t = env[region.returns[i]];
+    out.push_back(prepared.gives_away[i] ? std::move(t) : t);
+  }
+  for (ValueId id : prepared.unread) env[id] = Tensor();
   return out;
 }
 

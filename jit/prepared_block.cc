@@ -35,6 +35,24 @@ ReleasePlan ReleasesOfRegion(const Block& region) {
   return plan;
 }
 
+// What a region keeps of its values after its operations is what it returns:
+// nothing that a loop need hold while the next turn runs.
+void AddReturns(const Block& region, PreparedBlock* out) {
+  std::unordered_set<ValueId> own(region.arguments.begin(),
+                                  region.arguments.end());
+  for (const Operation& o : region.operations) {
+    ForEachResult(o, [&](ValueId id) { own.insert(id); });
+  }
+  out->gives_away.assign(region.returns.size(), false);
+  for (size_t i = region.returns.size(); i-- > 0;) {
+    out->gives_away[i] = own.erase(region.returns[i]) > 0;
+  }
+  if (!region.operations.empty()) return;  // they are released by the first
+  for (ValueId id : region.arguments) {
+    if (own.contains(id)) out->unread.push_back(id);
+  }
+}
+
 size_t CountValues(const Block& block) {
   size_t n = 0;
   for (const Operation& o : block.operations) {
@@ -155,6 +173,7 @@ PreparedBlock Prepare(const Program& program, const Block& block,
                                          : (*release)[i]);
     out.steps.back().beside = IsForLater(block, i);
   }
+  if (&block != &program.block()) AddReturns(block, &out);
   return out;
 }
 

@@ -58,6 +58,10 @@ struct PreparedBlock {
   std::vector<Take> takes;
   std::vector<Give> gives;
   std::vector<ValueId> releases;
+  // Of a region, by what it returns: it made that, and gives it away.
+  std::vector<bool> gives_away;
+  // Its arguments that no operation reads, nor it returns.
+  std::vector<ValueId> unread;
 };
 
 // `release`, of the outer block of a program: as in Liveness; null: nothing is

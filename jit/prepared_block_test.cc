@@ -1,5 +1,6 @@
 #include "jit/prepared_block.h"
 
+#include <cmath>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -78,6 +79,38 @@ TEST(PreparedBlock, ValuesOfARegionEndWithTheirLastUse) {
   for (const PreparedBlock::Take& t : block.takes) last += t.last ? 'y' : 'n';
   EXPECT_EQ(last, "ny");
   EXPECT_TRUE(block.releases.empty());
+}
+
+TEST(PreparedBlock, ARegionGivesAwayWhatItReturnsAndKeepsNothing) {
+  const auto program = Parse(
+      "  %0 = input \"x\" : [1] float32\n"
+      "  %1 = input \"go on\" : [] bool\n"
+      "  (%8, %9, %10) = while([%1, %0, %0]) {\n"
+      "    %2 = argument : [] bool\n"
+      "    %3 = argument : [1] float32\n"
+      "    %11 = argument : [1] float32\n"
+      "    return %2\n"
+      "  } {\n"
+      "    %4 = argument : [] bool\n"
+      "    %5 = argument : [1] float32\n"
+      "    %12 = argument : [1] float32\n"
+      "    %6 = less_than(%5, %0) : [1] bool\n"
+      "    %7 = exp(%5) : [1] float32\n"
+      "    %13 = any(%6, axis=[], keepdim=false) : [] bool\n"
+      "    return %13, %7, %7\n"
+      "  } : [] bool, [1] float32, [1] float32\n");
+  const Operation& loop = program->block().operations[0];
+  const PreparedBlock body = Prepare(*program, *loop.regions[1], nullptr);
+  EXPECT_EQ(body.gives_away, std::vector<bool>({true, false, true}));
+  Environment env = MakeEnvironment(*program);
+  env[0] = Floats({1});
+  env[1] = Tensor::Scalar(true);
+  Evaluate(*program, program->block(), env);
+  EXPECT_FLOAT_EQ(Elements(env[10])[0], std::exp(1.0f));
+  for (const auto& region : loop.regions) {
+    for (ValueId id : region->arguments) EXPECT_FALSE(env[id].defined());
+  }
+  for (ValueId id : loop.regions[1]->returns) EXPECT_FALSE(env[id].defined());
 }
 
 TEST(PreparedBlock, ARunThatFailedLeavesTheExecutorWhole) {

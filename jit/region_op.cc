@@ -196,10 +196,11 @@ TensorList RegionRecorder::Finish(std::span<const TensorMeta> results,
   return out;
 }
 
-std::function<TensorList(const TensorList&)> RegionFunction(
-    const Program& program, const Block& region, Environment& env) {
-  return [&program, &region, &env](const TensorList& arguments) {
-    return EvaluateRegion(program, region, arguments, env);
+std::function<TensorList(TensorList)> RegionFunction(const Program& program,
+                                                     const Block& region,
+                                                     Environment& env) {
+  return [&program, &region, &env](TensorList arguments) {
+    return EvaluateRegion(program, region, std::move(arguments), env);
   };
 }
 

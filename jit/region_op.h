@@ -111,9 +111,11 @@ class RegionRecorder {
   Operation operation_;
 };
 
-// A region as a function, for the rule `evaluate`.
-std::function<TensorList(const TensorList&)> RegionFunction(
-    const Program& program, const Block& region, Environment& env);
+// A region as a function, for the rule `evaluate`. What it is given to keep, it
+// lets go of at its last use.
+std::function<TensorList(TensorList)> RegionFunction(const Program& program,
+                                                     const Block& region,
+                                                     Environment& env);
 // The tensors of a Tensor[] argument, and of a Tensor (undefined for None).
 TensorList ListArgument(const Operation& o, size_t i, const Environment& env);
 Tensor TensorArgument(const Operation& o, size_t i, const Environment& env);

@@ -48,7 +48,7 @@ const OpRegistration registration(kDefinitions);
 
 TensorList RecordLoop(const std::shared_ptr<Program>& program,
                       const std::function<Tensor(const TensorList&)>& condition,
-                      const std::function<TensorList(const TensorList&)>& body,
+                      const std::function<TensorList(TensorList)>& body,
                       const TensorList& vars) {
   std::vector<TensorMeta> metas;
   for (const Tensor& t : vars) metas.push_back(MetaOf(t));
@@ -79,27 +79,26 @@ TensorList RecordLoop(const std::shared_ptr<Program>& program,
 }  // namespace
 
 TensorList WhileLoop(const std::function<Tensor(const TensorList&)>& condition,
-                     const std::function<TensorList(const TensorList&)>& body,
-                     const TensorList& vars) {
+                     const std::function<TensorList(TensorList)>& body,
+                     TensorList vars) {
   CheckDefined("while_loop", vars);
   for (const Tensor& t : vars) {
     if (t.is_symbolic()) {
       return RecordLoop(SymbolOf(t).program(), condition, body, vars);
     }
   }
-  TensorList now = vars;
   while (true) {
     CheckInterrupt();
-    const Tensor go_on = condition(now);
+    const Tensor go_on = condition(vars);
     CheckPredicate("while_loop", go_on);
     if (go_on.is_symbolic()) {
-      return RecordLoop(SymbolOf(go_on).program(), condition, body, now);
+      return RecordLoop(SymbolOf(go_on).program(), condition, body, vars);
     }
-    if (!go_on.item<bool>()) return now;
-    TensorList next = body(now);
-    PROA_REQUIRE(next.size() == now.size(), "while_loop: body gives ",
-                 next.size(), " tensors for ", now.size(), " variables");
-    now = std::move(next);
+    if (!go_on.item<bool>()) return vars;
+    const size_t count = vars.size();
+    vars = body(std::move(vars));
+    PROA_REQUIRE(vars.size() == count, "while_loop: body gives ", vars.size(),
+                 " tensors for ", count, " variables");
   }
 }
 

@@ -210,6 +210,7 @@ class Importer {
   // The same of an array that a block writes first, with what goes with it.
   void StartArray(const std::string& name, Scope& scope);
   Tensor Truth(const Tensor& t) const;
+  Tensor Predicate(const OpDesc& op, Scope& scope);
   // What `names` hold after a block.
   TensorList Outputs(int block, const std::vector<std::string>& names,
                      Scope seen);

@@ -55,6 +55,22 @@ Tensor Importer::Truth(const Tensor& t) const {
   return *CallOp(*FindOp("cast"), {{"", t}, {"", DType::kBool}}).As<Tensor>();
 }
 
+// Whether a block runs: where its condition is no truth value, a mask of rows
+// that IfElse writes, it does if there are rows.
+Tensor Importer::Predicate(const OpDesc& op, Scope& scope) {
+  const Tensor condition = Get(OneOf(op, op.inputs, "Cond"), scope);
+  const auto at = op.attributes.find("is_scalar_condition");
+  const bool* scalar = at == op.attributes.end()
+                           ? nullptr
+                           : std::get_if<bool>(&at->second.value);
+  if (scalar == nullptr || *scalar) return Truth(condition);
+  const Tensor count =
+      *CallOp(*FindOp("numel"), {{"", condition}}).As<Tensor>();
+  return *CallOp(*FindOp("greater_than"),
+                 {{"", count}, {"", AsTensor(int64_t{0}, count)}})
+              .As<Tensor>();
+}
+
 TensorList Importer::Outputs(int block, const std::vector<std::string>& names,
                              Scope seen) {
   BlockAt(block);
@@ -180,7 +196,7 @@ void Importer::Loop(const OpDesc& op, Scope& scope) {
 // chosen against: where it did not run, that is what stood there, or zeros.
 void Importer::ConditionalWithGradients(const OpDesc& op, Scope& scope) {
   const int block = BlockOf(op);
-  const Tensor predicate = Truth(Get(OneOf(op, op.inputs, "Cond"), scope));
+  const Tensor predicate = Predicate(op, scope);
   const std::vector<std::string>* names = FindSlot(op.outputs, "Out");
   if (names == nullptr || names->empty()) return;
   const auto call = std::make_shared<Call>(Call{op.type, {}, {}});
@@ -208,7 +224,7 @@ void Importer::Conditional(const OpDesc& op, Scope& scope) {
   if (IsFollowed()) return ConditionalWithGradients(op, scope);
   const int block = BlockOf(op);
   BlockAt(block);
-  const Tensor predicate = Truth(Get(OneOf(op, op.inputs, "Cond"), scope));
+  const Tensor predicate = Predicate(op, scope);
   std::set<std::string> written;
   Written(block, written);
   auto before = std::make_shared<Scope>();

@@ -37,6 +37,7 @@ using jit::Program;
 using jit::ValueId;
 
 ValueId IdIn(const ProgramPtr& program, const Tensor& t) {
+  PROA_REQUIRE(t.defined(), "a value of the program must be given, not None");
   if (t.is_symbolic()) {
     const jit::Symbol& symbol = jit::SymbolOf(t);
     PROA_REQUIRE(program->Shares(symbol.program(), symbol.id()),

@@ -194,3 +194,41 @@ def test_dynamic_rnn_trains():
         found = {p.name: p.numpy() for p in program.all_parameters()}
         np.testing.assert_allclose(found["w"], w.numpy(), rtol=1e-4, atol=1e-6)
         np.testing.assert_allclose(found["u"], u.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def _if_else():
+    """What IfElse of 1.x writes: rows of a mask in one block, the others in another one, which run where there are rows of the mask."""
+    p = Program()
+    p.fed("x", [-1, 3])
+    p.parameter("w", [3, 2]), p.parameter("u", [3, 2])
+    p.op("fill_constant", {}, {"Out": p.var("limit", [1])}, shape=[1], value=0.0, dtype=5)
+    p.op("reduce_sum", {"X": "x"}, {"Out": p.var("total", [-1, 1])}, dim=[1], keep_dim=True, reduce_all=False)
+    p.op("greater_than", {"X": "total", "Y": "limit"}, {"Out": p.var("mask", [-1, 1], "bool")}, axis=-1)
+    p.op("split_lod_tensor", {"X": "x", "Mask": "mask"},
+         {"OutTrue": p.var("yes", [-1, 3]), "OutFalse": p.var("no", [-1, 3])}, level=0)  # fmt: skip
+    for rows, weight, out in (("yes", "w", "doubled"), ("no", "u", "turned")):
+        p.var(out, [-1, 2])
+        inside = p.block()
+        scope = p.var(f"{out}.scope", kind=wire.STEP_SCOPES)
+        p.op("conditional_block", {"Cond": "mask", "Input": [rows, weight]}, {"Out": out, "Scope": scope},
+             sub_block=wire.Block(inside), is_scalar_condition=False)  # fmt: skip
+        p.at = inside
+        p.op(
+            "mul", {"X": rows, "Y": weight}, {"Out": p.var(f"{out}.rows", [-1, 2])}, x_num_col_dims=1, y_num_col_dims=1
+        )
+        p.op("scale", {"X": f"{out}.rows"}, {"Out": out}, scale=2.0 if out == "doubled" else -1.0, bias=0.0)
+        p.at = 0
+    p.op("merge_lod_tensor", {"X": "x", "Mask": "mask", "InTrue": "doubled", "InFalse": "turned"},
+         {"Out": p.var("out", [-1, 2])}, level=0)  # fmt: skip
+    return p
+
+
+def test_if_else():
+    state = {"w": _R.randn(3, 2).astype("float32"), "u": _R.randn(3, 2).astype("float32")}
+    with static.scope_guard(static.Scope()):
+        program, executor = _if_else().read(state), static.Executor()
+        x = _R.randn(6, 3).astype("float32")
+        for rows in (x, np.abs(x), -np.abs(x), x[:1]):
+            (found,) = executor.run(program, feed={"x": rows}, fetch_list=["out"])
+            wanted = np.where(rows.sum(1, keepdims=True) > 0, rows @ state["w"] * 2, -(rows @ state["u"]))
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)

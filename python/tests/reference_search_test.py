@@ -162,7 +162,7 @@ def _search(level, by_parents, whole=False):
         _network(p, "carried", level)
         p.op("increment", {"X": "counter"}, {"Out": "counter"}, step=1.0)
         _write(p, "ids", "all_ids"), _write(p, "scores", "all_scores")
-        p.op("gather", {"X": "state", "Index": "parents"}, {"Out": p.var("gathered", [-1, SIZE])})
+        p.op("gather", {"X": "state", "Index": "parents"}, {"Out": p.var("gathered", [-1, SIZE])}, overwrite=True)
         p.op("assign", {"X": "gathered"}, {"Out": "carried"})
         _goes_on(p)
     else:

@@ -456,6 +456,35 @@ def test_chunks():
     )
 
 
+def _activated(x, kind):
+    return {"sigmoid": _sigmoid, "tanh": np.tanh, "identity": lambda v: v}[kind](x)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("cell_clip", "proj_clip", "kind"), [(0.0, 0.0, "tanh"), (0.4, 0.1, "identity")])
+def test_lstm_with_projection(reverse, cell_clip, proj_clip, kind):
+    x, weight = _R.randn(6, 16).astype("float32"), _R.randn(3, 16).astype("float32")
+    down, bias = _R.randn(4, 3).astype("float32"), _R.randn(1, 28).astype("float32")
+    attributes = {"use_peepholes": True, "is_reverse": reverse, "cell_clip": cell_clip, "proj_clip": proj_clip, "proj_activation": kind}  # fmt: skip
+    (r, c), lengths = run("lstmp", {"Input": x, "Weight": weight, "ProjWeight": down, "Bias": bias}, ["Projection", "Cell"],
+                          attributes=attributes, weights=("Weight", "ProjWeight", "Bias"))  # fmt: skip
+    limited = lambda v, most: np.clip(v, -most, most) if most else v
+    wanted = []
+    for part in sequences(x, _N):
+        state, cell, out = np.zeros(3), np.zeros(4), []
+        for row in part[::-1] if reverse else part:
+            a, i, f, o = np.split(row + state @ weight + bias[0, :16], 4)
+            wi, wf, wo = np.split(bias[0, 16:], 3)
+            cell = limited(np.tanh(a) * _sigmoid(i + cell * wi) + cell * _sigmoid(f + cell * wf), cell_clip)
+            h = _sigmoid(o + cell * wo) * np.tanh(cell)
+            state = limited(_activated(h @ down, kind), proj_clip)
+            out.append((state, cell))
+        wanted += out[::-1] if reverse else out
+    np.testing.assert_allclose(r, [v[0] for v in wanted], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(c, [v[1] for v in wanted], rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(lengths, _N)
+
+
 @pytest.mark.parametrize("sampler", [0, 1, 2])
 def test_nce(sampler):
     """The formula gives what PaddlePaddle 3.3 gives for classes that are given in the place of drawn ones."""
@@ -488,3 +517,16 @@ def test_nce_draws_anew(sampler):
     share = np.bincount(labels[:, 1:].reshape(-1), minlength=7) / 4000
     wanted = (np.full(7, 1 / 7), np.log(np.arange(2, 9) / np.arange(1, 8)) / np.log(7), np.float32([0, 0.5, 0, 0, 0.25, 0.25, 0]))[sampler]  # fmt: skip
     np.testing.assert_allclose(share[:-1], wanted[:-1], atol=0.04)
+
+
+def test_rows_of_a_mask():
+    """split_lod_tensor and merge_lod_tensor, which IfElse of 1.x writes."""
+    mask = np.array([[True], [False], [False], [True], [True], [False]])
+    (yes, no), _ = run("split_lod_tensor", {"X": _X, "Mask": mask}, ["OutTrue", "OutFalse"], 0, {"level": 0}, (), {})
+    np.testing.assert_array_equal(yes, _X[mask[:, 0]])
+    np.testing.assert_array_equal(no, _X[~mask[:, 0]])
+    given = {"X": _X, "Mask": mask, "InTrue": yes * 2, "InFalse": no * 3}
+    (found,), _ = run("merge_lod_tensor", given, ["Out"], 0, {"level": 0}, (), {})
+    np.testing.assert_array_equal(found, np.where(mask, _X * 2, _X * 3))
+    (found,), _ = run("merge_lod_tensor", {**given, "Mask": mask | True, "InTrue": _X, "InFalse": no[:0]}, ["Out"], 0, {}, (), {})  # fmt: skip
+    np.testing.assert_array_equal(found, _X)

@@ -2,13 +2,16 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <random>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "jit/executor.h"
 #include "jit/reference/import.h"
 #include "jit/reference/parameters.h"
 #include "jit/reference/program_desc.h"
+#include "jit/reference/rule.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::jit::reference {
@@ -281,6 +284,40 @@ TEST(LoadReferenceModel, MutantsAreErrorsOrPrograms) {
   }
   EXPECT_GT(good, 100);
   EXPECT_LT(good, 9000);
+}
+
+// Each number of such a list is an operation, and a file may ask for any.
+TEST(Rules, ListsOfNumbersAreShort) {
+  const RuleText text{
+      "some.rules",
+      "many(X; first, end) -> Out: concat([X for i in range(first, end)], 0)"};
+  const RuleBook book = ParseRules({&text, 1});
+  const auto import = [&](int64_t first, int64_t end) {
+    ProgramDesc p;
+    p.blocks.resize(1);
+    p.blocks[0].vars = {Variable("x", {2}), Variable("y", {-1})};
+    OpDesc many{"many", {{"X", {"x"}}}, {{"Out", {"y"}}}, {}};
+    many.attributes["first"] = Number(first, AttributeKind::kLong);
+    many.attributes["end"] = Number(end, AttributeKind::kLong);
+    p.blocks[0].ops = {FeedOp("x", 0), many, FetchOp("y", 0)};
+    return Import(
+        p, [](const std::string&) { return Tensor(); }, Training::kIgnored,
+        book);
+  };
+  const Module three = import(-1, 2);
+  EXPECT_EQ(three.program->value(three.outputs[0]).meta.shape, Shape({6}));
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (const auto& [first, end] : {std::pair<int64_t, int64_t>{0, 1 << 20},
+                                   {-2, kMost},
+                                   {-kMost, kMost}}) {
+    try {
+      import(first, end);
+      ADD_FAILURE() << first << " to " << end;
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find("too long"), std::string::npos)
+          << e.what();
+    }
+  }
 }
 
 TEST(Rules, EachIsKnown) { EXPECT_GE(KnownTypes().size(), 300u); }

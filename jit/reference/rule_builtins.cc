@@ -89,7 +89,12 @@ RuleValue IsFloat(RuleRun&, const Args& args) {
 RuleValue Range(RuleRun&, const Args& args) {
   const int64_t from = args.size() > 1 ? At(args, 0).integer() : 0;
   const int64_t to = At(args, args.size() > 1 ? 1 : 0).integer();
-  PROA_REQUIRE(to - from <= 1 << 20, "a list is too long");
+  // What is made of each of them is an operation, or several.
+  constexpr uint64_t kMost = 1 << 14;
+  PROA_REQUIRE(
+      to <= from ||
+          static_cast<uint64_t>(to) - static_cast<uint64_t>(from) <= kMost,
+      "a list of numbers from ", from, " to ", to, " is too long");
   RuleList out;
   for (int64_t i = from; i < to; ++i) out.push_back(i);
   return out;

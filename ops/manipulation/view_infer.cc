@@ -284,6 +284,12 @@ std::vector<Shape> unbind(const char* op, const Tensor& x, int64_t axis) {
   const int a = NormalizeAxis(op, axis, x.rank());
   PROA_REQUIRE(!IsUnknown(x.size(a)), op, ": the size of dim ", a,
                " must be known; x is ", Describe(x));
+  // Each part is a tensor, however few elements there are: of one that is
+  // recorded, or has none, the size may be any number.
+  const int64_t most = x.is_symbolic() ? 1 << 16 : 1 << 22;
+  PROA_REQUIRE(x.size(a) <= most, op, ": there are ", x.size(a),
+               " parts along dim ", a, ", and may be ", most,
+               x.is_symbolic() ? " in a program" : "", "; x is ", Describe(x));
   Shape part = x.shape();
   part.dims().erase(part.dims().begin() + a);
   return std::vector<Shape>(x.size(a), part);

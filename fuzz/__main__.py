@@ -6,7 +6,10 @@ Prints each finding with a line of Python that makes it again; exits with 1 if t
 from __future__ import annotations
 
 import argparse
+import collections
+import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -27,8 +30,36 @@ def _arguments():
     parser.add_argument("--case", help="run one case: its text, or its number under the seed")
     parser.add_argument("--guard", help="the path of guard.so: run under it, instead of under a sanitizer")
     parser.add_argument("--unclear", action="store_true", help="report errors whose text is Python's own, too")
+    parser.add_argument("--record", help="a file of calls and findings so far, from which the next run with it goes on")
     parser.add_argument("--keep", action="store_true", help="do not make findings smaller")
     return parser.parse_args()
+
+
+class Record:
+    """What runs with one seed did, in a file that the next one goes on with."""
+
+    def __init__(self, path: str, seed: int):
+        self._path, self._was = path, {"seed": seed, "next": 0, "calls": 0, "outcomes": {}, "findings": []}
+        if path and os.path.exists(path):
+            self._was = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+            if self._was["seed"] != seed:
+                sys.exit(f"{path} is the record of seed {self._was['seed']}, not {seed}")
+        self.first = self._was["next"]
+
+    def __call__(self, watch) -> None:
+        if not self._path:
+            return
+        outcomes = collections.Counter(self._was["outcomes"]) + watch.counts
+        found = [f"--case {f.number}, {f.count} times: {f.kind}: {f.says}\n{f.text}" for f in watch.findings.values()]
+        now = {
+            "seed": self._was["seed"],
+            "next": watch.reached(),
+            "calls": sum(outcomes.values()),
+            "outcomes": dict(sorted(outcomes.items())),
+            "findings": self._was["findings"] + found,
+        }
+        pathlib.Path(self._path + ".new").write_text(json.dumps(now, indent=1), encoding="utf-8")
+        os.replace(self._path + ".new", self._path)
 
 
 def _corpus(folder: str) -> str:
@@ -66,10 +97,13 @@ def main() -> int:
         generator = generate.Generator(generate.load(corpus), arguments.seed, kinds, **aim)
         if arguments.case:
             return _one(generator.case(int(arguments.case)))
+        record = Record(arguments.record, arguments.seed)
         watch = supervisor.Supervisor(
-            corpus, folder, arguments.seed, arguments.jobs, kinds, arguments.unclear, guard=arguments.guard, aim=aim
-        )
-        watch.run(arguments.calls, arguments.seconds)
+            corpus, folder, arguments.seed, arguments.jobs, kinds, arguments.unclear, guard=arguments.guard, aim=aim,
+            first=record.first, record=record,
+        )  # fmt: skip
+        watch.run(record.first + arguments.calls, arguments.seconds)
+        record(watch)
         print(f"\n{sum(watch.counts.values())} calls")
         for name, count in sorted(watch.counts.items()):
             print(f"  {count:8} {name}")

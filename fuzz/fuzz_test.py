@@ -1,5 +1,6 @@
 """A short run of the fuzzer finds nothing; and one that meets faults finds them."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import pytest
 
 from fuzz import corpus, generate, minimize, supervisor
+from fuzz.__main__ import Record
 
 # Processor seconds: about 40. ./dev fuzz runs for longer, and under the address sanitizer.
 _CALLS = 9000
@@ -139,3 +141,31 @@ def test_the_guard_sees(code, dies):
     code = "import ctypes, proa; ctypes.CDLL(None).guard_begin(); read = lambda p: ctypes.string_at(p, 4); " + code
     done = subprocess.run([sys.executable, "-c", code], env=supervisor.guarded(_GUARD), check=False)
     assert done.returncode == (-signal.SIGSEGV if dies else 0)
+
+
+def test_a_record_is_gone_on_with(seeds, tmp_path):
+    """Two runs of a seed with one record call what one run calls."""
+    path, reached = str(tmp_path / "record.json"), []
+    for calls in (150, 100):
+        record = Record(path, 23)
+        (tmp_path / str(calls)).mkdir()
+        watch = supervisor.Supervisor(
+            seeds,
+            str(tmp_path / str(calls)),
+            23,
+            1,
+            generate.KINDS,
+            False,
+            guard=_GUARD,
+            first=record.first,
+            record=record,
+        )
+        watch.run(record.first + calls, 600)
+        record(watch)
+        reached.append((record.first, json.loads((tmp_path / "record.json").read_text())))
+    (first, one), (second, both) = reached
+    assert (first, second) == (0, 150)
+    assert (one["next"], one["calls"]) == (150, 150)
+    assert (both["next"], both["calls"], both["seed"]) == (250, 250, 23)
+    with pytest.raises(SystemExit, match="is the record of seed 23, not 24"):
+        Record(path, 24)

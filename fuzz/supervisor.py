@@ -18,6 +18,7 @@ _HANG_SECONDS = 10  # of processor time; of real time six times as many
 _GROWN_BYTES = 5 << 30
 # A worker is started anew after so many cases: what it keeps is no finding by itself.
 _BLOCK = 20000
+_RECORD_SECONDS = 20
 # A target that brings the process down so often is left out.
 _ENOUGH = 3
 
@@ -41,8 +42,8 @@ class Finding:
 
 
 class _Worker:
-    def __init__(self, folder: str, index: int, step: int):
-        self.index, self.step, self.next = index, step, index
+    def __init__(self, folder: str, index: int, step: int, first: int = 0):
+        self.index, self.step, self.next = index, step, first + index
         self._note, self._found, self._errors = (f"{folder}/{name}-{index}" for name in ("note", "found", "errors"))
         with open(self._note, "wb") as file:
             file.truncate(worker.NOTE_BYTES)
@@ -105,12 +106,14 @@ class Supervisor:
     """Runs cases begin..end, or for some seconds; `findings` by signature, `counts` by way of calling and outcome."""
 
     def __init__(
-        self, corpus: str, folder: str, seed: int, jobs: int, kinds, unclear: bool, report=print, guard=None, aim=None
-    ):
-        """`guard`: the path of guard.so, which is preloaded into the workers. `aim`: `only` and `modes` of the generator."""
+        self, corpus: str, folder: str, seed: int, jobs: int, kinds, unclear: bool, report=print, guard=None, aim=None,
+        first=0, record=None,
+    ):  # fmt: skip
+        """`guard`: the path of guard.so, which is preloaded into the workers. `aim`: `only` and `modes` of the generator.
+        `first`: the number of the first case. `record`: called at times, with self."""
         self._corpus, self._seed, self._kinds, self._unclear, self._report = corpus, seed, kinds, unclear, report
-        self._workers = [_Worker(folder, i, jobs) for i in range(jobs)]
-        self._environment, self._aim = guarded(guard), aim or {}
+        self._workers = [_Worker(folder, i, jobs, first) for i in range(jobs)]
+        self._environment, self._aim, self._record = guarded(guard), aim or {}, record or (lambda watch: None)
         self._falls: collections.Counter = collections.Counter()
         self.findings: dict[str, Finding] = {}
         self.counts: collections.Counter = collections.Counter()
@@ -119,11 +122,19 @@ class Supervisor:
         until = time.monotonic() + seconds
         for w in self._workers:
             w.start(self._corpus, self._seed, calls, self._kinds, self._skipped(), self._environment, self._aim)
+        recorded = time.monotonic()
         while any(w.process for w in self._workers):
             time.sleep(0.2)
             late = time.monotonic() > until
             for w in self._workers:
                 self._look(w, calls, late)
+            if late or time.monotonic() - recorded > _RECORD_SECONDS:
+                recorded = time.monotonic()
+                self._record(self)
+
+    def reached(self) -> int:
+        """A number of a case before which all were run."""
+        return min(max(w.next, w.note.read()[0]) for w in self._workers)
 
     def _skipped(self):
         return sorted(t for t, n in self._falls.items() if n >= _ENOUGH)

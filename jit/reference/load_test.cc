@@ -320,6 +320,23 @@ TEST(Rules, ListsOfNumbersAreShort) {
   }
 }
 
+// Found by changed programs: std::bad_variant_access.
+TEST(Rules, AttributesOfAnotherKind) {
+  ProgramDesc p;
+  p.blocks.resize(1);
+  p.blocks[0].vars = {Variable("x", {2}), Variable("y", {2})};
+  OpDesc shrink{"hard_shrink", {{"X", {"x"}}}, {{"Out", {"y"}}}, {}};
+  shrink.attributes["threshold"] = {AttributeKind::kInts,
+                                    std::vector<int64_t>{1, 2}};
+  p.blocks[0].ops = {FeedOp("x", 0), shrink, FetchOp("y", 0)};
+  try {
+    Import(p, [](const std::string&) { return Tensor(); });
+    ADD_FAILURE() << "a list was taken for a number";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("hard_shrink"), std::string::npos);
+  }
+}
+
 TEST(Rules, EachIsKnown) { EXPECT_GE(KnownTypes().size(), 300u); }
 
 }  // namespace

@@ -123,7 +123,9 @@ class Converter {
 double RuleValue::number() const {
   if (const bool* b = As<bool>()) return *b;
   if (const int64_t* i = As<int64_t>()) return static_cast<double>(*i);
-  return std::get<double>(v);
+  if (const double* d = As<double>()) return *d;
+  FailArgument("a number is needed, not ", KindName(*this), " ",
+               ToString(*this));
 }
 
 int64_t RuleValue::integer() const {

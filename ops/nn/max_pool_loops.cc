@@ -269,10 +269,12 @@ void ForwardLines(const PoolGeometry& g, const T* x, int64_t images, T* out) {
   // Below the keys of all numbers.
   constexpr K kNone = std::numeric_limits<K>::min();
   constexpr int64_t kTogether = 4096;
-  const int64_t step = g.window.stride[2], taps = g.window.kernel[2];
+  const int64_t stride = g.window.stride[2], taps = g.window.kernel[2];
   const int64_t before = g.window.pad_before[2];
   const int64_t reach =
-      std::max(before + g.in[2], (g.out[2] - 1) * step + taps);
+      std::max(before + g.in[2], (g.out[2] - 1) * stride + taps);
+  // Of a stride beyond all of it there is one window.
+  const int64_t step = std::min(stride, std::max<int64_t>(reach, 1));
   // Windows of an image, with those that nothing is asked of.
   const int64_t windows = (reach + step - 1) / step, room = windows * step;
   const int64_t group =

@@ -55,7 +55,8 @@ class Factor {
 
   // Some elements of it, one behind the other.
   Factor Part(int64_t begin, int64_t elements) const {
-    if (data_ == nullptr) {
+    // A matrix without elements has no data either.
+    if (low_->defined() && data_ == nullptr) {
       return Low(low_->AsStrided({elements}, {1}, begin));
     }
     Factor f(data_ + begin, elements);

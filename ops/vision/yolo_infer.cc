@@ -82,6 +82,7 @@ Shape yolo_loss_grad(const char* op, const Tensor& dy, const Tensor& x,
                      int64_t downsample_ratio) {
   const Shape loss = yolo_loss(op, x, gt_box, gt_label, gt_score, anchors,
                                anchor_mask, class_num, downsample_ratio);
+  RequireDTypeOf(op, "dy", dy, "x", x);
   PROA_REQUIRE(HasShape(dy, {loss[0]}), op, ": dy must be ", ToString(loss),
                "; it is ", Describe(dy));
   return x.shape();

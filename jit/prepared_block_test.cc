@@ -106,7 +106,7 @@ TEST(PreparedBlock, ARegionGivesAwayWhatItReturnsAndKeepsNothing) {
   env[0] = Floats({1});
   env[1] = Tensor::Scalar(true);
   Evaluate(*program, program->block(), env);
-  EXPECT_FLOAT_EQ(Elements(env[10])[0], std::exp(1.0f));
+  EXPECT_FLOAT_EQ(Elements(env[loop.results[0][2]])[0], std::exp(1.0f));
   for (const auto& region : loop.regions) {
     for (ValueId id : region->arguments) EXPECT_FALSE(env[id].defined());
   }

@@ -1,12 +1,12 @@
 """Beam search of 1.x: a step, and whole searches by While with arrays, against a loop of NumPy."""
 
-import beam_searches
 import numpy as np
 import pytest
-from beam_searches import BEAM, BEGIN, END, MOST, SIZE, WORDS
 
 from proa import fluid
 from proa.fluid import layers
+from python.tests import beam_searches
+from python.tests.beam_searches import BEAM, BEGIN, END, MOST, SIZE, WORDS
 
 
 def _run(build, steps=1, **feed):

@@ -3,11 +3,11 @@ with a table of sequences). They run and train as the same networks written with
 
 import numpy as np
 import pytest
-from reference_program import Program
 
 import proa
 from proa import fluid, static
 from proa.jit.reference import wire
+from python.tests.reference_program import Program
 
 _R = np.random.RandomState(4)
 _RATE = 0.1

@@ -1,15 +1,15 @@
 """Programs of PaddlePaddle 1.x that search for the best sentences: beam_search in a While with arrays of steps, which differ in their
 rows, and beam_search_decode. They run alike by an Executor, as a layer and in a predictor."""
 
-import beam_searches
 import numpy as np
 import pytest
-from beam_searches import BEAM, BEGIN, END, MOST, SIZE, WORDS
-from reference_program import Program, run
 
 import proa
 from proa import fluid, static
 from proa.jit.reference import wire
+from python.tests import beam_searches
+from python.tests.beam_searches import BEAM, BEGIN, END, MOST, SIZE, WORDS
+from python.tests.reference_program import Program, run
 
 _OUT = {"selected_ids": "int64", "selected_scores": "float32", "parent_idx": "int32"}
 

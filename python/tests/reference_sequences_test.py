@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-import reference_program
 
 import proa
 from proa import static
 from proa.jit.reference import wire
 from proa.static import nn
+from python.tests import reference_program
 
 _R = np.random.RandomState(3)
 _N = np.array([2, 0, 3, 1], "int64")

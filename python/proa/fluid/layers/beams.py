@@ -67,7 +67,7 @@ def beam_search(pre_ids, pre_scores, ids, scores, beam_size, end_id, level=0, is
         ...     rows = fluid.create_lod_tensor(np.array([[1]]), [[1], [1]]), fluid.create_lod_tensor(np.zeros([1, 1], "float32"), [[1], [1]])
         ...     feed = {"ids": rows[0], "scores": rows[1], "share": np.array([[0.5, 0.25, 0.75]], "float32")}
         ...     fluid.Executor().run(feed=feed, fetch_list=[chosen[0]])[0].tolist()
-        [[0], [2]]
+        [[2], [0]]
     """
     ops = _C.ops
     if level != 0:

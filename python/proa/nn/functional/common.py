@@ -359,12 +359,15 @@ def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
         raise _C.located(ValueError(f"label_smooth: epsilon must be in [0, 1]; it is {epsilon}"))
     if label.ndim == 0:
         raise _C.located(ValueError(f"label_smooth: label must have a dim of classes; it is [] {label.dtype.name}"))
+    kept = label * (1.0 - epsilon)
     if prior_dist is None:
         classes = label.shape[-1]  # without them there is nothing to smooth
-        prior_dist = 1.0 / (classes if is_late(classes) else max(classes, 1))
+        if is_late(classes):  # a number then, too: it does not widen the result
+            return kept + (_C.ops.full([], epsilon, "float64") / classes).astype(kept.dtype)
+        prior_dist = 1.0 / max(classes, 1)
     elif not isinstance(prior_dist, _C.Tensor):
         prior_dist = real("label_smooth", "prior_dist", prior_dist, "a Tensor")
-    return label * (1.0 - epsilon) + prior_dist * epsilon
+    return kept + prior_dist * epsilon
 
 
 def sequence_mask(x, maxlen=None, dtype="int64", name=None):

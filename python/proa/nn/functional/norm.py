@@ -108,9 +108,20 @@ def _normalized(x, mean, var, weight, bias, epsilon, axis):
     return x * _along(x, axis, scale) + _along(x, axis, shift)
 
 
-def _channels(x, axis, weight):
-    """The size of x along axis; of a program that leaves it open, the size of weight, which has to fit when it runs."""
-    return weight.shape[0] if weight is not None and is_late(x.shape[axis]) else x.shape[axis]
+def _scaled(op, x, axis, **given):
+    """x, whose size along axis is that of each vector which is given; else a ValueError, as of `require_sizes`."""
+    for name, vector in given.items():
+        if vector is None:
+            continue
+        if vector.ndim != 1:
+            raise _C.located(ValueError(f"{op}: {name} must be [C]; it is {list(vector.shape)} {vector.dtype.name}"))
+        (size,) = vector.shape
+        says = f"{op}: {name} must be [C]; it is {{}} and x {{}} {x.dtype.name}"
+        late = is_late(x.shape[axis]) and not is_late(size)
+        x = require_sizes(x, [x.shape[axis]], [size], says, vector, x)
+        if late:  # it is known from here on
+            x = _C.ops.reshape(x, [*x.shape[:axis], size, *x.shape[axis + 1 :]])
+    return x
 
 
 def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None):
@@ -160,12 +171,12 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
     x = _C.tensor_argument(x, "group_norm", "x")
     weight, bias = optional_tensor(weight, "group_norm", "weight"), optional_tensor(bias, "group_norm", "bias")
     axis = _channel_axis("group_norm", x, data_format)
-    channels = _channels(x, axis, weight)
+    x = _scaled("group_norm", x, axis, weight=weight, bias=bias)
     num_groups = known_int("group_norm", "num_groups", num_groups)
     says = f"group_norm: the channels are not divisible by {num_groups} groups; x is {{}} {x.dtype.name}"
     if num_groups < 1:
         raise _C.located(ValueError(says.format(list(x.shape))))
-    x = require_multiple(x, channels, num_groups, says, x)
+    x = require_multiple(x, x.shape[axis], num_groups, says, x)
     return _by_groups(x, num_groups, epsilon, weight, bias, axis)
 
 
@@ -225,7 +236,8 @@ def instance_norm(
             x, mean, _C.tensor_argument(running_var, "instance_norm", "running_var"), weight, bias, eps, axis
         )
     weight, bias = optional_tensor(weight, "instance_norm", "weight"), optional_tensor(bias, "instance_norm", "bias")
-    return _by_groups(x, _channels(x, axis, weight), eps, weight, bias, axis)
+    x = _scaled("instance_norm", x, axis, weight=weight, bias=bias)
+    return _by_groups(x, x.shape[axis], eps, weight, bias, axis)
 
 
 def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NCHW", name=None):

@@ -9,6 +9,7 @@
 #include "ops/nn/float_copy.h"
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/philox_words.h"
+#include "ops/primitives/cpu/streaming.h"
 #include "tensor/generator.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
@@ -90,7 +91,7 @@ void Dropout(const KernelContext& ctx, const Tensor& x, double p, bool training,
     }
     const PhiloxStream stream = ctx.generator().Reserve(n);
     const uint64_t least = LeastKept(p);
-    const bool stream_out = from != to && PaysToStream(9 * n);
+    const bool stream_out = from != to && cpu::PaysToStream(9 * n);
     parallel_for(0, (n + kTogether - 1) / kTogether, 64,
                  [&](int64_t begin, int64_t end) {
                    const PhiloxVectors vectors(stream);

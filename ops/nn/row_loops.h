@@ -18,6 +18,7 @@
 
 #include "ops/nn/float_copy.h"
 #include "ops/primitives/cpu/blocks.h"
+#include "ops/primitives/cpu/streaming.h"
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/vector_math.h"
 #include "tensor/parallel.h"
@@ -105,7 +106,16 @@ template <typename A>
 inline void SoftmaxRow(const A* x, int64_t n, A factor, A* out) {
   // Rounding keeps the order: this is the largest of the products.
   const A top = MaxOver(n, x) * factor;
-  for (int64_t i = 0; i < n; ++i) out[i] = Exp(x[i] * factor - top);
+  // What lies behind, to which most callers come next, is on its way meanwhile.
+  constexpr int64_t kPart = 256, kLine = 64 / sizeof(A);
+  const int64_t ahead = std::max<int64_t>(n, 8192 / sizeof(A));
+  for (int64_t part = 0; part < n; part += kPart) {
+    const int64_t end = std::min(n, part + kPart);
+    for (int64_t i = part; i < end; i += kLine) {
+      __builtin_prefetch(x + ahead + i);
+    }
+    for (int64_t i = part; i < end; ++i) out[i] = Exp(x[i] * factor - top);
+  }
   const A scale = A(1) / SumOver<A>(n, [&](int64_t i) { return out[i]; });
   for (int64_t i = 0; i < n; ++i) out[i] *= scale;
 }
@@ -186,6 +196,18 @@ void UnpackRows(const AxisLayout& l, const A* from, int64_t row, int64_t rows,
       to[i * l.inner + r] = T(from[r * l.size + i]);
 }
 
+// Whether rows of results should be made in a buffer, which stays in the cache,
+// and be stored from there past the caches.
+template <typename T, int kInputs>
+bool RowsPayToStream(const AxisLayout& l, const T* const (&in)[kInputs],
+                     const T* out) {
+  constexpr int64_t kLeast = 1 << 10, kMost = 1 << 18;  // bytes of a row
+  const int64_t row = l.size * static_cast<int64_t>(sizeof(T));
+  if (out == nullptr || row < kLeast || row > kMost) return false;
+  if (std::find(in, in + kInputs, out) != in + kInputs) return false;
+  return cpu::PaysToStream((kInputs + 1) * l.outer * row);
+}
+
 // Calls row(r, in, out) for every row r, in parallel, with `in` an array of
 // kInputs rows of A = Accumulate<T>::type, and `out` the row of `out` to write,
 // or null if `out` is null. All tensors have layout `l`.
@@ -196,8 +218,10 @@ void ForEachRow(const AxisLayout& l, const T* const (&in)[kInputs], T* out,
   if (l.rows() == 0 || l.size == 0) return;
   const int64_t grain = std::max<int64_t>(1, 8192 / l.size);
   if (l.inner == 1) {
+    const bool stream = RowsPayToStream<T, kInputs>(l, in, out);
     parallel_for(0, l.outer, grain, [&](int64_t begin, int64_t end) {
-      const RowBuffer<A> buffer(std::is_same_v<T, A> ? 0 : kInputs + 1, l.size);
+      const RowBuffer<A> buffer(
+          std::is_same_v<T, A> && !stream ? 0 : kInputs + 1, l.size);
       for (int64_t r = begin; r < end; ++r) {
         const A* rows[kInputs];
         for (int k = 0; k < kInputs; ++k)
@@ -205,13 +229,17 @@ void ForEachRow(const AxisLayout& l, const T* const (&in)[kInputs], T* out,
         if (out == nullptr) {
           row(r, rows, static_cast<A*>(nullptr));
         } else if constexpr (std::is_same_v<T, A>) {
-          row(r, rows, out + r * l.size);
+          T* const to = out + r * l.size;
+          A* const result = stream ? buffer[kInputs] : to;
+          row(r, rows, result);
+          if (stream) StreamCopy(to, result, l.size * sizeof(T));
         } else {
           A* const result = buffer[kInputs];
           row(r, rows, result);
           Narrow(result, l.size, out + r * l.size);
         }
       }
+      if (stream) StreamFence();
     });
     return;
   }

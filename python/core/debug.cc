@@ -13,6 +13,7 @@
 #include "ops/kernel.h"
 #include "ops/onednn/guards.h"
 #include "ops/onednn/library_version.h"
+#include "ops/primitives/cpu/streaming.h"
 #include "pybind11/stl.h"
 #include "python/core/anomaly.h"
 #include "python/core/error.h"
@@ -81,6 +82,9 @@ void BindDebug(py::module_& parent) {
   m.def("crash_handler_enabled", &CrashHandlerEnabled);
   m.def("set_onednn_guards", &onednn::SetGuards, py::arg("on"),
         "Whether buffers that oneDNN is handed lie in guarded pages.");
+  m.def("set_stream_bytes", &ops::cpu::SetStreamBytes, py::arg("bytes"),
+        "The least bytes of a call whose results are stored past the caches; "
+        "0: those of this machine.");
   m.def(
       "set_memory_fill",
       [](const std::string& fill) {

@@ -1,7 +1,5 @@
 #include "ops/primitives/cpu/blocks.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -299,11 +297,5 @@ void StreamCopy(void* dst, const void* src, int64_t bytes) {
 }
 void StreamFence() {}
 #endif
-
-bool PaysToStream(int64_t bytes) {
-  if (bytes < (int64_t{8} << 20)) return false;
-  const int64_t cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > (cache > 0 ? cache : int64_t{32} << 20);
-}
 
 }  // namespace proa::inline v0::ops::PROA_ISA

@@ -40,15 +40,10 @@ void ScatterBlock(const cpu::IterationPlan& plan,
                   int64_t n, const char* src);
 
 // memcpy with stores that bypass the caches: for outputs that will not be read
-// again before they would be evicted. StreamFence must follow the last one of a
-// thread.
+// again before they would be evicted (streaming.h says when that pays).
+// StreamFence must follow the last one of a thread.
 void StreamCopy(void* dst, const void* src, int64_t bytes);
 void StreamFence();
-
-// Whether the output of a call that touches so many bytes should be stored
-// so: where they do not fit the caches together it saves reading the output's
-// lines before they are overwritten.
-bool PaysToStream(int64_t bytes);
 
 }  // namespace proa::inline v0::ops::PROA_ISA
 

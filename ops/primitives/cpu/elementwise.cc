@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "ops/primitives/cpu/blocks.h"
+#include "ops/primitives/cpu/streaming.h"
 #include "ops/primitives/cpu/strided_copy.h"
 #include "tensor/parallel.h"
 
@@ -30,7 +31,7 @@ struct Job {
   bool periodic[kMaxOperands];      // all rows of it are the same row
   bool rows;                        // blocks end where rows end
   int64_t block;  // elements of a block, whole rows of short ones
-  bool stream;    // write the output past the caches
+  bool stream;    // write the output past the caches; it is in place then
   bool whole;     // nothing is copied: a block may be a whole row
 };
 
@@ -120,7 +121,8 @@ void RunRows(const Job& job, int64_t begin, int64_t end) {
   }
 }
 
-void RunRange(const Job& job, int64_t begin, int64_t end) {
+// A part of a job. What it streams out needs a fence.
+void RunPart(const Job& job, int64_t begin, int64_t end) {
   if (job.whole && job.rows) return RunRows(job, begin, end);
   const IterationPlan& plan = job.plan;
   const bool store =
@@ -150,6 +152,10 @@ void RunRange(const Job& job, int64_t begin, int64_t end) {
       at.Seek(plan, position);
     }
   }
+}
+
+void RunRange(const Job& job, int64_t begin, int64_t end) {
+  RunPart(job, begin, end);
   if (job.stream) StreamFence();
 }
 
@@ -157,7 +163,7 @@ void RunRange(const Job& job, int64_t begin, int64_t end) {
 bool StreamsOutput(const Job& job) {
   const IterationPlan& plan = job.plan;
   const int64_t out_bytes = plan.numel * job.size[0];
-  if (out_bytes < (int64_t{4} << 20) || !job.in_place[0]) return false;
+  if (out_bytes < cpu::StreamBytes() / 8 || !job.in_place[0]) return false;
   int64_t bytes = 0;
   for (int op = 0; op < plan.num_operands; ++op) {
     if (op > 0 && plan.data[op] == plan.data[0]) return false;  // already read
@@ -167,7 +173,7 @@ bool StreamsOutput(const Job& job) {
     }
     bytes += operand;
   }
-  return PaysToStream(bytes);
+  return cpu::PaysToStream(bytes);
 }
 
 // Says how each operand is reached, from the plan.
@@ -229,13 +235,19 @@ int DimAcross(const IterationPlan& plan, int op) {
   return 0;
 }
 
-// Such inputs are turned tile by tile into a buffer that stays in the L2 cache.
-// A tile is a rectangle of dim 0 and the dim `across`.
+// Such inputs are turned tile by tile into a buffer that stays in the cache. A
+// tile is a rectangle of dim 0 and the dim `across`. Where long rows of the
+// output are streamed tiles are narrow strips, which follow each other along
+// what is read: they are turned, computed and stored while the next one comes,
+// a few lines of the output at a time.
 struct Tiling {
   static constexpr int64_t kWidth = 512, kHeight = 128;
+  static constexpr int64_t kStripBytes = 256, kStripWidth = 64;
   int across;
   bool turned[kMaxOperands];  // inputs that are read by way of the buffer
   int num_turned;
+  bool strips;
+  int64_t width;       // of a tile
   int64_t wide, high;  // tiles along the two dims
   int64_t tiles;       // of the whole plan
 };
@@ -253,7 +265,11 @@ bool PlanTiles(const Job& job, Tiling* t) {
     ++t->num_turned;
   }
   if (t->across == 0) return false;
-  t->wide = (plan.dims[0] + Tiling::kWidth - 1) / Tiling::kWidth;
+  t->strips = job.stream && plan.dims[0] >= kLongRow;
+  t->width = t->strips ? std::min(Tiling::kStripWidth,
+                                  Tiling::kStripBytes / job.size[0])
+                       : Tiling::kWidth;
+  t->wide = (plan.dims[0] + t->width - 1) / t->width;
   t->high = (plan.dims[t->across] + Tiling::kHeight - 1) / Tiling::kHeight;
   t->tiles =
       t->wide * t->high * (plan.numel / (plan.dims[0] * plan.dims[t->across]));
@@ -265,12 +281,13 @@ void CutTile(const Job& job, const Tiling& t, int64_t index, Job* part) {
   *part = job;
   const IterationPlan& plan = job.plan;
   IterationPlan& p = part->plan;
-  const int64_t x = index % t.wide * Tiling::kWidth;
-  index /= t.wide;
-  const int64_t y = index % t.high * Tiling::kHeight;
-  index /= t.high;
+  const int64_t tile = index % (t.wide * t.high);
+  index /= t.wide * t.high;
+  const int64_t x = (t.strips ? tile / t.high : tile % t.wide) * t.width;
+  const int64_t y =
+      (t.strips ? tile % t.high : tile / t.wide) * Tiling::kHeight;
   p.rank = 2;
-  p.dims[0] = std::min(Tiling::kWidth, plan.dims[0] - x);
+  p.dims[0] = std::min(t.width, plan.dims[0] - x);
   p.dims[1] = std::min(Tiling::kHeight, plan.dims[t.across] - y);
   p.numel = p.dims[0] * p.dims[1];
   for (int op = 0; op < plan.num_operands; ++op) {
@@ -300,19 +317,83 @@ int SameInput(const Job& job, const Tiling& t, int op, char* const* from) {
   return 0;
 }
 
+// `count` rows of input `op` of a strip from `row` on, one behind the other in
+// the compute type. Turned ones lie so already.
+char* LoadStrip(const Job& strip, const Tiling& t, int op, int64_t row,
+                int64_t count, Buffers* b) {
+  const IterationPlan& p = strip.plan;
+  const int64_t width = p.dims[0], size = strip.size[op];
+  const int64_t* stride = p.strides[op];
+  char* source = p.data[op] + row * stride[1];
+  if (!t.turned[op]) {
+    char* const to = strip.convert[op] != nullptr ? b->raw : b->block[op];
+    for (int64_t r = 0; r < count; ++r) {
+      const char* const piece = source + r * stride[1];
+      // Rows to come, or none: hardware does not foresee short ones.
+      for (int64_t i = 0; i < width * size; i += 64) {
+        __builtin_prefetch(piece + count * stride[1] + i);
+      }
+      GatherRun(piece, stride[0], size, width, to + r * width * size);
+    }
+    source = to;
+  }
+  if (strip.convert[op] == nullptr) return source;
+  strip.convert[op](source, b->block[op], count * width);
+  return b->block[op];
+}
+
+// A tile that is a strip, whose inputs have been turned. Its rows are short, so
+// blocks are of many, which are stored apart. Meanwhile the lines come that the
+// next strip is turned from: they lie behind those of this one, at `from`, rows
+// `from_row` apart.
+void RunStrip(const Job& strip, const Tiling& t, char* const* from,
+              const int64_t* from_row, Buffers* b) {
+  const IterationPlan& p = strip.plan;
+  const int64_t width = p.dims[0], height = p.dims[1];
+  const int64_t rows = std::max<int64_t>(1, kBlock / width);
+  for (int64_t row = 0; row < height; row += rows) {
+    const int64_t count = std::min(rows, height - row);
+    char* data[kMaxOperands] = {b->block[0]};
+    for (int op = 1; op < p.num_operands; ++op) {
+      const int64_t behind = height * strip.size[op];
+      for (int64_t k = width * row / height;
+           t.turned[op] && k < width * (row + count) / height; ++k) {
+        for (int64_t i = 0; i < behind; i += 64) {
+          __builtin_prefetch(from[op] + k * from_row[op] + behind + i, 0, 2);
+        }
+      }
+      data[op] = LoadStrip(strip, t, op, row, count, b);
+    }
+    strip.loop->loop(strip.formula, data, count * width);
+    const char* results = data[0];
+    if (strip.convert[0] != nullptr) {
+      strip.convert[0](results, b->raw, count * width);
+      results = b->raw;
+    }
+    const int64_t bytes = width * strip.size[0];
+    for (int64_t r = 0; r < count; ++r) {
+      StreamCopy(p.data[0] + (row + r) * p.strides[0][1], results + r * bytes,
+                 bytes);
+    }
+  }
+}
+
 void RunTiles(const Job& job, const Tiling& t, int64_t begin, int64_t end) {
   constexpr int64_t kTileBytes =
       (Tiling::kWidth + kLongRow) * Tiling::kHeight * 16;
   const Tensor buffer =
       Tensor::Empty({t.num_turned * kTileBytes}, DType::kUInt8);
+  Buffers buffers;
   Job part;
   for (int64_t index = begin; index < end; ++index) {
     CutTile(job, t, index, &part);
     IterationPlan& p = part.plan;
     char* to = buffer.data<char>();
     char* from[kMaxOperands];  // where operands lie that were turned
+    int64_t from_row[kMaxOperands];
     for (int op = 1; op < p.num_operands; ++op) {
       from[op] = p.data[op];
+      from_row[op] = p.strides[op][0];
       if (!t.turned[op]) continue;
       if (const int same = SameInput(job, t, op, from); same != 0) {
         p.data[op] = p.data[same];
@@ -330,10 +411,17 @@ void RunTiles(const Job& job, const Tiling& t, int64_t begin, int64_t end) {
       p.strides[op][1] = row;
       to += p.dims[1] * row;
     }
+    if (t.strips) {
+      RunStrip(part, t, from, from_row, &buffers);
+      continue;
+    }
     PrepareAccess(&part);
+    // (Short rows of a tile need not be one run where those of the whole are.)
+    part.stream = job.stream && part.in_place[0];
     if (part.stream) part.whole = false;
-    RunRange(part, 0, p.numel);
+    RunPart(part, 0, p.numel);
   }
+  if (job.stream) StreamFence();
 }
 
 // Small calls, without a plan

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "ops/primitives/cpu/streaming.h"
 #include "ops/primitives/cpu/testing_kernels.h"
 #include "tensor/error.h"
 #include "tensor/parallel.h"
@@ -125,6 +126,135 @@ TEST(Elementwise, TurnsOperandsInTiles) {
     }
   }
   SetNumThreads(AvailableCpus());
+}
+
+// The other operand of an addition: its dims are 1 where `x` is repeated.
+struct Repeated {
+  const char* name;
+  bool rows, columns;  // all rows of it are one row; its rows are one element
+  int step;            // from element to element in memory
+};
+constexpr Repeated kRepeated[] = {{"contiguous", false, false, 1},
+                                  {"a scalar", true, true, 1},
+                                  {"a row", true, false, 1},
+                                  {"a column", false, true, 1},
+                                  {"every other", false, false, 2}};
+
+Tensor Other(const Repeated& r, const Shape& shape) {
+  Shape dims = shape;
+  const int last = shape.rank() - 1;
+  for (int d = 0; d <= last; ++d) {
+    if (d == last ? r.columns : r.rows) dims[d] = 1;
+  }
+  Strides strides = ContiguousStrides(dims);
+  for (int64_t& s : strides) s *= r.step;
+  return RandomFloats(dims.numel() * r.step + 1).AsStrided(dims, strides, 1);
+}
+
+std::vector<float> Sums(const Tensor& x, const Tensor& y, const Shape& shape) {
+  std::vector<float> out(shape.numel());
+  std::vector<int64_t> index(shape.rank(), 0);
+  for (float& sum : out) {
+    sum = At(x, index) + At(y, index);
+    for (int d = shape.rank() - 1; d >= 0 && ++index[d] == shape[d]; --d) {
+      index[d] = 0;
+    }
+  }
+  return out;
+}
+
+// `out` has rows.
+template <typename T>
+void ExpectElements(const std::vector<float>& wanted, const Tensor& out) {
+  const int64_t width = out.size(out.rank() - 1), rows = out.numel() / width;
+  const int64_t row = out.rank() < 2 ? 0 : out.strides()[out.rank() - 2];
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < width; ++j) {
+      if (out.data<T>()[i * row + j] == T(wanted[i * width + j])) continue;
+      FAIL() << "row " << i << ", element " << j << " of " << sizeof(T)
+             << " bytes";
+    }
+  }
+}
+
+// Rows of a tensor that begins where no vector does and, if `padded`, lie
+// apart.
+Tensor Uneven(const Shape& shape, DType dtype, bool padded) {
+  Shape memory = shape;
+  if (padded) memory[shape.rank() - 1] += 3;
+  return Tensor::Empty({memory.numel() + 1}, dtype)
+      .AsStrided(shape, ContiguousStrides(memory), 1);
+}
+
+TEST(Elementwise, OperandsOfAnyLayoutPastTheCaches) {
+  SetNumThreads(2);
+  cpu::SetStreamBytes(1);
+  // Widths are those of tiles and of strips and what is left of them.
+  for (const Shape& shape : {Shape{70, 564}, Shape{130, 260}, Shape{1100, 30},
+                             Shape{2, 257, 129}, Shape{20, 40, 60}}) {
+    std::vector<int> order(shape.rank());
+    for (int d = 0; d < shape.rank(); ++d) order[d] = d;
+    do {
+      const Tensor x = LaidOut(shape, order);
+      for (const Repeated& r : kRepeated) {
+        const Tensor y = Other(r, shape);
+        const std::vector<float> wanted = Sums(x, y, shape);
+        for (const TestingKernels& k : AllTestingKernels()) {
+          for (const bool padded : {false, true}) {
+            SCOPED_TRACE(testing::Message()
+                         << k.isa << " " << ToString(shape) << ", strides "
+                         << ToString(x.strides()) << ", and " << r.name
+                         << (padded ? ", rows apart" : ""));
+            const auto check = [&]<typename T>(T) {
+              Tensor out = Uneven(shape, kDTypeOf<T>, padded);
+              k.add(x, y, &out);
+              ASSERT_NO_FATAL_FAILURE(ExpectElements<T>(wanted, out));
+              k.add(y, x, &out);
+              ASSERT_NO_FATAL_FAILURE(ExpectElements<T>(wanted, out));
+            };
+            ASSERT_NO_FATAL_FAILURE(check(float()));
+            ASSERT_NO_FATAL_FAILURE(check(double()));
+            ASSERT_NO_FATAL_FAILURE(check(float16()));
+            ASSERT_NO_FATAL_FAILURE(check(bool()));
+            ASSERT_NO_FATAL_FAILURE(check(complex128()));
+          }
+        }
+      }
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+  cpu::SetStreamBytes(0);
+  SetNumThreads(AvailableCpus());
+}
+
+TEST(Elementwise, OperandsOfOtherTypesPastTheCaches) {
+  cpu::SetStreamBytes(1);
+  const Shape shape{140, 270};
+  const Tensor x = LaidOut(shape, {1, 0}), y = Other(kRepeated[0], shape);
+  const std::vector<float> wanted = Sums(x, y, shape);
+  for (const TestingKernels& k : AllTestingKernels()) {
+    SCOPED_TRACE(k.isa);
+    for (const DType dtype : {DType::kFloat64, DType::kFloat16}) {
+      // Elements are multiples of 1 / 64 below 16: both have them.
+      Tensor a = Tensor::Empty({x.numel()}, dtype);
+      Tensor b = Tensor::Empty({x.numel()}, dtype);
+      Tensor zero = Tensor::Empty({}, DType::kFloat32);
+      *zero.data<float>() = 0;
+      a = a.AsStrided(shape, x.strides(), 0);
+      k.add(x, zero, &a);
+      b = b.AsStrided(shape, ContiguousStrides(shape), 0);
+      k.add(y, zero, &b);
+      Tensor out = Uneven(shape, DType::kFloat32, false);
+      k.add(a, b, &out);
+      ASSERT_NO_FATAL_FAILURE(ExpectElements<float>(wanted, out));
+      k.add(a, y, &out);
+      ASSERT_NO_FATAL_FAILURE(ExpectElements<float>(wanted, out));
+      k.add(x, b, &out);
+      ASSERT_NO_FATAL_FAILURE(ExpectElements<float>(wanted, out));
+      k.add(a, a, &out);  // turned once
+      ASSERT_NO_FATAL_FAILURE(ExpectElements<float>(Sums(x, x, shape), out));
+    }
+  }
+  cpu::SetStreamBytes(0);
 }
 
 TEST(Elementwise, LargeCallsAreRightInThreadsAndPastTheCaches) {

@@ -22,6 +22,7 @@
 #include "ops/primitives/cpu/accumulator.h"
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/elementwise.h"
+#include "ops/primitives/cpu/streaming.h"
 #include "ops/primitives/cpu/vectors.h"
 #include "ops/primitives/host_device.h"
 #include "tensor/dtype.h"
@@ -315,11 +316,19 @@ void ScanColumns(const T* in, T* out, int64_t n, int64_t inner, int64_t width,
   alignas(64) C sum[kPiece];
   alignas(64) T row[kPiece];
   for (int64_t j = 0; j < width; ++j) sum[j] = C(in[j]);
+  constexpr int64_t kPart = 256, kLine = 64 / sizeof(T);
   for (int64_t i = 0; i < n; ++i, in += inner, out += inner) {
-    if (i > 0) {
+    for (int64_t part = 0; i > 0 && part < width; part += kPart) {
+      // The next row comes while this one is added: hardware does not look so
+      // far ahead.
+      const int64_t end = std::min(width, part + kPart);
+      for (int64_t j = part; i + 1 < n && j < end; j += kLine) {
+        __builtin_prefetch(in + inner + j);
+      }
 #pragma GCC ivdep
-      for (int64_t j = 0; j < width; ++j)
+      for (int64_t j = part; j < end; ++j) {
         sum[j] = Op::Combine(sum[j], C(in[j]));
+      }
     }
     const T* results = row;
     if constexpr (std::is_same_v<C, T>) {
@@ -346,8 +355,8 @@ void Scan(const T* in, T* out, int64_t outer, int64_t n, int64_t inner) {
   using scan_internal::kPiece;
   using scan_internal::kTogether;
   const bool stream =
-      in != out &&
-      PaysToStream(2 * outer * n * inner * static_cast<int64_t>(sizeof(T)));
+      in != out && cpu::PaysToStream(2 * outer * n * inner *
+                                     static_cast<int64_t>(sizeof(T)));
   if (inner == 1 && n >= 4 * scan_internal::kChunk && kCut<Op> &&
       outer < GetNumThreads()) {
     for (int64_t o = 0; o < outer; ++o) {

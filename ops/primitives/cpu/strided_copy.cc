@@ -9,6 +9,7 @@
 #endif
 
 #include "ops/primitives/cpu/iteration.h"
+#include "ops/primitives/cpu/streaming.h"
 #include "ops/primitives/item_size.h"
 #include "tensor/parallel.h"
 
@@ -106,10 +107,6 @@ void TransposeTile(char* dst, int64_t ds, const char* src, int64_t ss,
 }
 
 constexpr int64_t kLine = 64;
-// Copies of at least this size do not stay in the caches, and their stores go
-// past them, which saves reading the lines that are overwritten.
-constexpr int64_t kStreamBytes = int64_t{16} << 20;
-
 // Orders streamed stores before what this thread does next.
 inline void Fence() {
 #if defined(__SSE2__)
@@ -366,7 +363,7 @@ void CopyPlan(const IterationPlan& plan) {
     constexpr int64_t kWidth = kBand<T>;
     const int64_t bands = (m + kWidth - 1) / kWidth;
     const int64_t band_grain = std::max<int64_t>(1, grain / (n * kWidth));
-    const bool stream = plan.numel * kSize >= kStreamBytes;
+    const bool stream = PaysToStream(2 * plan.numel * kSize);
     parallel_for(0, outer * bands, band_grain, [&](int64_t b, int64_t e) {
       for (int64_t piece = b; piece < e; ++piece) {
         const int64_t j = piece % bands * kWidth;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "ops/primitives/cpu/streaming.h"
 #include "tensor/parallel.h"
 
 namespace proa {
@@ -34,15 +35,20 @@ void Check(const Shape& shape, const Strides& strides, int64_t offset = 0) {
   for (size_t i = 0; i < src.size(); ++i)
     src[i] = static_cast<T>(i * 2654435761u >> 7);
   const std::vector<T> want = Expected(shape, src.data() + offset, strides);
-  for (int threads : {1, 3}) {
-    SetNumThreads(threads);
-    std::vector<T> got(shape.numel());
-    ops::cpu::StridedCopy(shape, sizeof(T), got.data(),
-                          ContiguousStrides(shape), src.data() + offset,
-                          strides);
-    EXPECT_EQ(got, want) << ToString(shape) << " " << sizeof(T) << " bytes, "
-                         << threads << " threads";
+  for (const bool stream : {false, true}) {
+    ops::cpu::SetStreamBytes(stream ? 1 : 0);
+    for (int threads : {1, 3}) {
+      SetNumThreads(threads);
+      std::vector<T> got(shape.numel());
+      ops::cpu::StridedCopy(shape, sizeof(T), got.data(),
+                            ContiguousStrides(shape), src.data() + offset,
+                            strides);
+      EXPECT_EQ(got, want) << ToString(shape) << " " << sizeof(T) << " bytes, "
+                           << threads << " threads"
+                           << (stream ? ", past the caches" : "");
+    }
   }
+  ops::cpu::SetStreamBytes(0);
 }
 
 template <typename T>
@@ -53,6 +59,7 @@ void CheckAll() {
   Check<T>({1000, 500}, {1000, 1});            // rows
   Check<T>({1000, 1000}, {1, 1000});           // transposed
   Check<T>({67, 130}, {1, 67});                // transposed, parts of tiles
+  Check<T>({67, 192}, {1, 67});                // to whole cache lines
   Check<T>({3, 129, 70}, {129 * 70, 1, 129});  // planes
   Check<T>({129, 4, 70}, {1, 129 * 70, 129});
   Check<T>({5, 3, 2}, {1, 5, 15});

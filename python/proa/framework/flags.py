@@ -118,6 +118,14 @@ _FLAGS = {
         "afterwards: finds code that reads or writes where it should not. Slow.",
         lambda on: _C.debug.set_onednn_guards(on),
     ),
+    "stream_bytes": _Flag(
+        int,
+        0,
+        "Calls that touch at least so many bytes store their results past the caches. 0: as many as the last cache of "
+        "the machine holds, from 8 to 32 MiB. Results are the same.",
+        _C.debug.set_stream_bytes,
+        _between(0, 2**63 - 1),
+    ),
     "fill_memory": _Flag(
         str,
         "",

@@ -186,6 +186,8 @@ template <typename Op>
 void ReduceRows(DType dtype, int64_t outer, int64_t n, int64_t inner,
                 std::span<const int64_t> index, const void* src, void* out,
                 Op op) {
+  // Where nothing is reduced n may be any number.
+  if (outer == 0 || inner == 0 || index.empty()) return;
   VisitDType(dtype, [&]<typename T>(TypeTag<T>) {
     const T* from = static_cast<const T*>(src);
     T* to = static_cast<T*>(out);

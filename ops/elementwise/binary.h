@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "ops/primitives/arithmetic.h"
@@ -202,6 +203,57 @@ struct Atan2 {
     } else {
       return std::atan2(a, b);
     }
+  }
+};
+
+// Squares of numbers that are very large or small would not be numbers, or lose
+// bits: those are scaled, by powers of two.
+struct Hypot {
+  static constexpr float kCost = 8;
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    constexpr bool kFloat = std::is_same_v<T, float>;
+    constexpr T kLarge = static_cast<T>(kFloat ? 0x1p63 : 0x1p511),
+                kSmall = static_cast<T>(kFloat ? 0x1p-50 : 0x1p-450),
+                kDown = static_cast<T>(kFloat ? 0x1p-70 : 0x1p-600),
+                kUp = static_cast<T>(kFloat ? 0x1p90 : 0x1p600);
+    constexpr T kInfinity = std::numeric_limits<T>::infinity();
+    const T x = std::abs(a), y = std::abs(b), most = x > y ? x : y;
+    const T scale = most > kLarge ? kDown : most < kSmall ? kUp : T(1);
+    const T back = most > kLarge   ? T(1) / kDown
+                   : most < kSmall ? T(1) / kUp
+                                   : T(1);
+    const T r = std::sqrt(x * scale * (x * scale) + y * scale * (y * scale));
+    return x == kInfinity || y == kInfinity ? kInfinity : r * back;
+  }
+};
+
+struct Logaddexp {
+  static constexpr float kCost = 10;
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    const T larger = a > b ? a : b;
+    // Infinities that are equal cannot be subtracted from each other.
+    const T apart = a == b ? T(0) : a - b;
+    if constexpr (std::is_same_v<T, float>) {
+      return larger + vmath::Log1pExpOfMinusAbs(apart);
+    } else {
+      return larger + std::log1p(std::exp(-std::abs(apart)));
+    }
+  }
+};
+
+struct Copysign {
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    return std::copysign(a, b);
+  }
+};
+
+struct Heaviside {
+  template <class T>
+  PROA_HD static T Apply(T a, T b) {
+    return a == T(0) ? b : T(a > T(0));
   }
 };
 

@@ -64,6 +64,23 @@ def reference_atan2(x, y):
     return np.arctan2(x, y)
 
 
+def reference_hypot(x, y):
+    return np.hypot(x, y)
+
+
+def reference_logaddexp(x, y):
+    return np.logaddexp(x, y)
+
+
+def reference_copysign(x, y):
+    return np.copysign(*_common(x, y))
+
+
+def reference_heaviside(x, y):
+    x, y = _common(x, y)
+    return np.where(x == 0, y, (x > 0).astype(x.dtype))
+
+
 TOLERANCE = {
     "pow": {"float32": (1e-4, 1e-5), "complex64": (1e-4, 1e-4), "complex128": (1e-9, 1e-10)},
 }
@@ -93,6 +110,27 @@ def gradients_fmax():
 def gradients_fmin():
     yield _at([1.0, 1.0, np.nan, -np.inf], [1.0, np.nan, 1.0, 0.0], [1.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0])
     yield _at([0.0], [-np.inf], [0.0], [1.0])
+
+
+def gradients_hypot():
+    yield _at([0.0, 3.0, -3.0], [0.0, 4.0, 0.0], [0.0, 0.6, -1.0], [0.0, 0.8, 0.0])
+
+
+def gradients_logaddexp():
+    yield _at(
+        [np.inf, -np.inf, -np.inf, 1.0], [np.inf, -np.inf, 2.0, -np.inf], [0.5, 0.5, 0.0, 1.0], [0.5, 0.5, 1.0, 0.0]
+    )
+
+
+def gradients_copysign():
+    yield (
+        {"x": np.array([0.0, 2.0, -2.0, 2.0]), "y": np.array([1.0, -0.0, 3.0, 3.0])},
+        {"x": np.array([0.0, -1.0, -1.0, 1.0])},
+    )
+
+
+def gradients_heaviside():
+    yield {"x": np.array([0.0, 2.0, -2.0]), "y": np.array([1.0, 5.0, 6.0])}, {"y": np.array([1.0, 0.0, 0.0])}
 
 
 def gradients_pow():

@@ -199,6 +199,19 @@ struct Frac {
 // Tests
 // -------------------------------------------------------------------------
 
+struct Signbit {
+  template <class T>
+  PROA_HD static bool Apply(T x) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::signbit(x);
+    } else if constexpr (std::is_unsigned_v<T>) {
+      return false;
+    } else {
+      return x < 0;
+    }
+  }
+};
+
 struct Isnan {
   template <class T>
   PROA_HD static bool Apply(T x) {

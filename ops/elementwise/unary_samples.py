@@ -63,6 +63,10 @@ def reference_frac(x):
     return x - np.trunc(x)
 
 
+def reference_signbit(x):
+    return np.signbit(_wide(x)) if x.dtype.kind == "f" else x < 0
+
+
 def reference_isnan(x):
     return np.isnan(_wide(x))
 

@@ -17,10 +17,13 @@ namespace {
 // does not have; by a factor the result is as exact as by singular values. One
 // of float32 is so to five digits.
 constexpr double kMostOfGram = 1e4, kMostOfFactor = 1e10, kMostInFloat = 1e3;
+// Where the square of the condition is lost of float64's digits, and those of
+// float32 are wanted.
+constexpr double kMostOfSquare = 1e4;
 
-// `condition` in Frobenius' norm is no less than the largest singular value by
-// the least: whether that is far from 0 and above rcond times the largest.
-// False of NaN.
+// Of a condition, the largest singular value by the least, or half of it:
+// whether the least is far from 0 and above rcond times the largest. False of
+// NaN.
 bool IsFullRank(double condition, double most, double rcond) {
   return condition <= most && condition * rcond < 0.5;
 }
@@ -34,17 +37,70 @@ double NormOf(const std::vector<T>& numbers) {
   return std::sqrt(squares);
 }
 
-// The condition of the upper triangle [k, k] of r, whose rows are `row` apart.
+// About the largest singular value of an upper triangle [k, k], never more: by
+// a few steps from the longest row, after which half of it is certain but for
+// chance.
+template <typename T>
+double LargestValueOf(const std::vector<T>& upper, int64_t k) {
+  constexpr int kSteps = 4;
+  std::vector<double> v(k), next(k);
+  double longest = -1;
+  for (int64_t i = 0; i < k; ++i) {
+    const T* const row = upper.data() + i * k;
+    double squares = 0;
+    for (int64_t j = i; j < k; ++j)
+      squares += static_cast<double>(row[j]) * static_cast<double>(row[j]);
+    if (squares > longest) {
+      longest = squares;
+      std::copy_n(row, k, v.begin());
+    }
+  }
+  double value = std::sqrt(longest);
+  for (int step = 0; step < kSteps; ++step) {
+    const double length = NormOf(v);
+    if (!(length > 0)) return value;
+    std::fill(next.begin(), next.end(), 0.0);
+    double squares = 0;
+    for (int64_t i = 0; i < k; ++i) {
+      const T* const row = upper.data() + i * k;
+      double sums[4] = {};
+      int64_t j = i;
+      for (; j + 4 <= k; j += 4) {
+        for (int l = 0; l < 4; ++l)
+          sums[l] += static_cast<double>(row[j + l]) * v[j + l];
+      }
+      for (; j < k; ++j) sums[0] += static_cast<double>(row[j]) * v[j];
+      const double y = ((sums[0] + sums[1]) + (sums[2] + sums[3])) / length;
+      squares += y * y;
+      for (j = i; j < k; ++j) next[j] += y * static_cast<double>(row[j]);
+    }
+    value = std::max(value, std::sqrt(squares));
+    v.swap(next);
+  }
+  return value;
+}
+
+// The condition of the upper triangle [k, k] of r, whose rows are `row` apart:
+// at least half of it, and no more than in Frobenius' norm, which is enough
+// where that is `enough` or less.
 template <typename T>
 double ConditionOf(const FactorLoops<T>& loops, const T* r, int64_t row,
-                   int64_t k) {
+                   int64_t k, double enough) {
   std::vector<T> upper(k * k), inverse(k * k);
   for (int64_t i = 0; i < k; ++i) {
     std::copy(r + i * row + i, r + i * row + k, upper.data() + i * k + i);
     inverse[i * k + i] = 1;
   }
   loops.solve({r, row, 1, true, false}, k, inverse.data(), k);
-  return NormOf(upper) * NormOf(inverse);
+  const double of_inverse = NormOf(inverse), most = NormOf(upper) * of_inverse;
+  // In the middle of its singular values a large matrix has many, which make
+  // the norm many times the largest.
+  return most <= enough ? most : LargestValueOf(upper, k) * of_inverse;
+}
+
+// The largest condition that is far from what rcond takes for no full rank.
+double FarFrom(double rcond) {
+  return rcond > 0 ? 0.5 / rcond : std::numeric_limits<double>::infinity();
 }
 
 // With U^T U = tall^T tall, of tall [l, k], the pseudoinverse is U^-1 U^-T
@@ -72,7 +128,7 @@ bool ByGram(const std::vector<double>& tall, int64_t l, int64_t k, double rcond,
   }
   const double known = most >= *condition * least
                            ? *condition
-                           : ConditionOf(loops, u.data(), k, k);
+                           : ConditionOf(loops, u.data(), k, k, FarFrom(rcond));
   *condition = std::min(*condition, known);
   if (!IsFullRank(*condition, kMostOfGram, rcond)) return false;
   loops.transpose(tall.data(), l, k, turned->data());
@@ -87,7 +143,8 @@ bool ByFactor(std::vector<double> tall, int64_t l, int64_t k, double rcond,
   const FactorLoops<double>& loops = FindFactorLoops<double>();
   std::vector<double> q(l * k);
   loops.qr(tall.data(), l, k, k, q.data());
-  if (!IsFullRank(ConditionOf(loops, tall.data(), k, k), kMostOfFactor, rcond))
+  if (!IsFullRank(ConditionOf(loops, tall.data(), k, k, FarFrom(rcond)),
+                  kMostOfFactor, rcond))
     return false;
   loops.transpose(q.data(), l, k, turned->data());
   loops.solve({tall.data(), k, 1, true, false}, k, turned->data(), l);
@@ -122,7 +179,7 @@ bool OfReal(const T* a, int64_t m, int64_t n, double rcond, T* out) {
   const int64_t l = std::max(m, n), k = std::min(m, n);
   // The condition of a large matrix that is nearly square is of about this size
   // at least, unless it was made to be less.
-  const double likely = static_cast<double>(k) * std::sqrt(k);
+  const double likely = 2 * static_cast<double>(k);
   if (IsNearlySquare(l, k) && likely * rcond > 0.5) return false;
   std::vector<double> tall(a, a + m * n), turned(m * n);
   if (!is_tall) {
@@ -164,12 +221,48 @@ bool SolutionOf(const T* a, const T* b, int64_t m, int64_t n, int64_t k,
   loops.qr(both.data(), m, row, 0, nullptr);
   constexpr double kMost =
       std::is_same_v<W, float> ? kMostInFloat : kMostOfFactor;
-  if (!IsFullRank(ConditionOf(loops, both.data(), row, n), kMost, rcond))
+  if (!IsFullRank(ConditionOf(loops, both.data(), row, n, FarFrom(rcond)),
+                  kMost, rcond))
     return false;
   for (int64_t i = 0; i < n; ++i)
     std::copy_n(both.data() + i * row + n, k, found.data() + i * k);
   loops.solve({both.data(), row, 1, true, false}, n, found.data(), k);
   std::copy(found.begin(), found.end(), x);
+  return true;
+}
+
+// Of a that is wider than high: with Q R = a^T the least x is Q R^-T b, and
+// a^T R^-1 R^-T b, where of the digits twice as many are lost, which float32
+// does not have.
+template <typename T>
+bool LeastOfMany(const T* a, const T* b, int64_t m, int64_t n, int64_t k,
+                 double rcond, T* x) {
+  constexpr bool kFloat = std::is_same_v<T, float>;
+  const FactorLoops<double>& loops = FindFactorLoops<double>();
+  const std::vector<double> wide(a, a + m * n);
+  std::vector<double> tall(n * m), q(kFloat ? 0 : n * m);
+  loops.transpose(wide.data(), m, n, tall.data());
+  loops.qr(tall.data(), n, m, m, kFloat ? nullptr : q.data());
+  if (!IsFullRank(ConditionOf(loops, tall.data(), m, m, FarFrom(rcond)),
+                  kFloat ? kMostOfSquare : kMostOfFactor, rcond))
+    return false;
+  std::vector<double> found(b, b + m * k), out(n * k);
+  loops.solve({tall.data(), 1, m, false, false}, m, found.data(), k);
+  if (kFloat) loops.solve({tall.data(), m, 1, true, false}, m, found.data(), k);
+  // Row j gets `factor` times row i.
+  const auto add = [&](int64_t j, double factor, int64_t i) {
+    for (int64_t c = 0; c < k; ++c) out[j * k + c] += factor * found[i * k + c];
+  };
+  if (kFloat) {
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) add(j, wide[i * n + j], i);
+    }
+  } else {
+    for (int64_t j = 0; j < n; ++j) {
+      for (int64_t i = 0; i < m; ++i) add(j, q[j * m + i], i);
+    }
+  }
+  std::copy(out.begin(), out.end(), x);
   return true;
 }
 
@@ -184,7 +277,8 @@ bool FullRankPseudoInverse(const T* a, int64_t m, int64_t n, double rcond,
 template <typename T>
 bool FullRankSolution(const T* a, const T* b, int64_t m, int64_t n, int64_t k,
                       double rcond, T* x) {
-  if (m < n || n < 1) return false;
+  if (m < 1 || n < 1) return false;
+  if (m < n) return LeastOfMany(a, b, m, n, k, rcond, x);
   if constexpr (std::is_same_v<T, float>) {
     // A large matrix that is nearly square hardly ever has a condition for
     // which float is enough: that is a factor less in vain.

@@ -7,10 +7,11 @@
 
 namespace proa::inline v0::ops::dense {
 
-// The x [n, k] that makes |a x - b| least, of a [m, n] that is no wider than
-// high and clearly of full rank: all of its singular values are above rcond
-// times the largest, and the least is not near 0. False, and nothing of meaning
-// in `x`, where that cannot be said, as of NaN. T is float or double.
+// The x [n, k] that makes |a x - b| least and, of several, is the least itself,
+// of a [m, n] that is clearly of full rank: all of its singular values are
+// above rcond times the largest, and the least is not near 0. False, and
+// nothing of meaning in `x`, where that cannot be said, as of NaN. T is float
+// or double.
 template <typename T>
 bool FullRankSolution(const T* a, const T* b, int64_t m, int64_t n, int64_t k,
                       double rcond, T* x);

@@ -180,18 +180,24 @@ bool HermitianEigen(int64_t n, bool upper, bool vectors, T* a, RealOf<T>* w) {
   const int32_t size = Narrow(n);
   const char *const job = vectors ? "V" : "N", *const uplo = upper ? "U" : "L";
   int32_t info = 0;
-  // What each of them asks for, which depends on n alone.
+  // What each of them asks for, which depends on n alone, or more.
   const int64_t square = n * n;
   const Workspace<int32_t> integers(vectors ? 3 + 5 * n : 1);
   constexpr int64_t kBlocked = 64;  // numbers of a row for products of blocks
+  // Behind the square there is room for blocks of reflections: with what is
+  // asked for they would be applied to the vectors one by one, or by threes.
+  constexpr int64_t kTriangle = 65 * 64;
+  const int64_t by_blocks =
+      square + (n <= 32 ? 2 * n : (2 + kBlocked) * n + kTriangle);
   if constexpr (kIsReal<T>) {
-    const Workspace<T> work(
-        std::max(vectors ? 1 + 6 * n + 2 * square : 2 * n + 1, kBlocked * n));
+    const Workspace<T> work(vectors
+                                ? std::max(1 + 6 * n + 2 * square, by_blocks)
+                                : std::max(2 * n + 1, kBlocked * n));
     Names<T>::kHeevd(job, uplo, &size, a, &size, w, work.data(), &work.size(),
                      integers.data(), &integers.size(), &info, 1, 1);
   } else {
-    const Workspace<T> work(
-        std::max(vectors ? 2 * n + square : n + 1, kBlocked * n));
+    const Workspace<T> work(vectors ? by_blocks
+                                    : std::max(n + 1, kBlocked * n));
     const Workspace<RealOf<T>> reals(vectors ? 1 + 5 * n + 2 * square
                                              : std::max<int64_t>(1, n));
     Names<T>::kHeevd(job, uplo, &size, a, &size, w, work.data(), &work.size(),

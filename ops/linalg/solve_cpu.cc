@@ -99,10 +99,10 @@ void LstSq(const KernelContext&, const Tensor& x, const Tensor& y, double rcond,
             const T* right = y.data<T>() + of_y(i) * b.size();
             T* found = to + i * result.size();
             if constexpr (std::is_floating_point_v<T>) {
-              if (driver == "gelsy" &&
-                  dense::FullRankSolution<T>(matrix, right, a.rows, a.columns,
-                                             b.columns, limit, found)) {
-                ranks[i] = static_cast<int32_t>(a.columns);
+              if (!by_values && dense::FullRankSolution<T>(
+                                    matrix, right, a.rows, a.columns, b.columns,
+                                    driver == "gels" ? 0 : limit, found)) {
+                ranks[i] = static_cast<int32_t>(a.smaller());
                 continue;
               }
             }

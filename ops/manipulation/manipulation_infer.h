@@ -42,6 +42,7 @@ std::vector<Shape> unbind(const char* op, const Tensor& x, int64_t axis);
 Shape as_real(const char* op, const Tensor& x);
 Shape as_complex(const char* op, const Tensor& x);
 DType complex_of(const char* op, const Tensor& x);
+Shape view_dtype(const char* op, const Tensor& x, DType dtype);
 
 // Parts by strides
 Shape as_strided(const char* op, const Tensor& x, const IntArray& shape,

@@ -315,4 +315,25 @@ DType complex_of(const char* op, const Tensor& x) {
   return ComplexType(x.dtype());
 }
 
+Shape view_dtype(const char* op, const Tensor& x, DType dtype) {
+  PROA_REQUIRE(
+      dtype != DType::kBool || x.dtype() == DType::kBool, op, ": bytes of ",
+      Name(x.dtype()),
+      " may be others than 0 and 1, which are all that bool has; x is ",
+      Describe(x));
+  const int64_t from = ItemSize(x.dtype()), to = ItemSize(dtype);
+  if (from == to) return x.shape();
+  PROA_REQUIRE(x.rank() > 0, op, ": a 0-d tensor of ", Name(x.dtype()),
+               " has no last dim to become ", Name(dtype), "; x is ",
+               Describe(x));
+  Shape out = x.shape();
+  int64_t& last = out[out.rank() - 1];
+  if (IsUnknown(last)) return out;
+  PROA_REQUIRE(last * from % to == 0, op, ": ", last, " elements of ",
+               Name(x.dtype()), " in the last dim are no whole number of ",
+               Name(dtype), "; x is ", Describe(x));
+  last = last * from / to;
+  return out;
+}
+
 }  // namespace proa::inline v0::ops::infer

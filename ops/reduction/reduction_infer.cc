@@ -63,6 +63,22 @@ Shape scan(const char* op, const Tensor& x, std::optional<int64_t> axis) {
   return Shape{x.shape().numel()};
 }
 
+Shape running_softmax(const char* op, const Tensor& x, const Tensor& y,
+                      const Tensor& log_sums, int64_t axis) {
+  Shape out = along(op, x, axis);
+  for (const Tensor* other : {&y, &log_sums}) {
+    bool same = other->rank() == out.rank();
+    for (int d = 0; same && d < out.rank(); ++d) {
+      if (IsUnknown(out[d])) out[d] = other->size(d);
+      same = IsUnknown(other->size(d)) || out[d] == other->size(d);
+    }
+    PROA_REQUIRE(same, op, ": x, y and log_sums must have one shape; x is ",
+                 Describe(x), ", y ", Describe(y), ", log_sums ",
+                 Describe(log_sums));
+  }
+  return out;
+}
+
 DType promote_product(const char* op, const Tensor& x,
                       std::optional<DType> dtype) {
   if (!dtype.has_value() && x.dtype() == DType::kInt32) return DType::kInt32;

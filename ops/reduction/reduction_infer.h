@@ -37,6 +37,10 @@ Shape scan(const char* op, const Tensor& x, std::optional<int64_t> axis);
 DType promote_product(const char* op, const Tensor& x,
                       std::optional<DType> dtype);
 
+// Shape of running_softmax: that of x, y and log_sums.
+Shape running_softmax(const char* op, const Tensor& x, const Tensor& y,
+                      const Tensor& log_sums, int64_t axis);
+
 // int32 or int64: the types of indices.
 DType index_type(const char* op, DType dtype);
 

@@ -4,6 +4,7 @@
 #include "ops/primitives/cpu/scan.h"
 #include "ops/reduction/load.h"
 #include "ops/reduction/scan_kernels.h"
+#include "ops/reduction/scan_lines.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
@@ -38,14 +39,8 @@ void ScanAxis(const Tensor& of, std::optional<int64_t> axis, Tensor* out) {
   const Tensor acc = direct ? *out : Tensor::Empty(out->shape(), accumulator);
   const bool as_is = x.dtype() == accumulator && x.is_contiguous();
   if (!as_is) Load(x, acc);
-  int64_t outer = 1, n = x.numel(), inner = 1;
-  if (axis.has_value() && x.rank() > 0) {
-    const int a = static_cast<int>(*axis < 0 ? *axis + x.rank() : *axis);
-    n = x.size(a);
-    for (int d = 0; d < a; ++d) outer *= x.size(d);
-    for (int d = a + 1; d < x.rank(); ++d) inner *= x.size(d);
-  }
-  ScanIn<Op>(as_is ? x : acc, acc, outer, n, inner);
+  const ScanLines lines(x, axis);
+  ScanIn<Op>(as_is ? x : acc, acc, lines.outer, lines.n, lines.inner);
   if (!direct) Load(acc, *out);
 }
 

@@ -178,6 +178,7 @@ class Op:
     flops: Formula | None  # what a call costs; None: by its fuse class
     random: bool
     data_dependent: bool
+    of_bytes: bool  # what elements mean is nothing to it: its reference sees arrays as they lie in memory
     version: int
     python: PythonApi | None
     aliases: tuple[Alias, ...]

@@ -32,6 +32,7 @@ _KEYS = frozenset(
         "fuse",
         "random",
         "data_dependent",
+        "of_bytes",
         "version",
         "python",
         "aliases",
@@ -234,6 +235,7 @@ class _OpParser:
             flops=self._flops(),
             random=self._flag("random"),
             data_dependent=self._flag("data_dependent"),
+            of_bytes=self._of_bytes(grad),
             version=int(e.get("version", 1)),
             python=self._python(),
             aliases=self._aliases(),
@@ -483,6 +485,12 @@ class _OpParser:
                 f"{self._name}: `takes_wider_grads` is for ops of one tensor and one result", "takes_wider_grads"
             )
         return takes
+
+    def _of_bytes(self, grad: dict[str, model.Formula | None] | None) -> bool:
+        given = self._flag("of_bytes")
+        if given and grad is not None:
+            self._fail(f"{self._name}: bytes have no gradient; `of_bytes` is for ops with `grad: none`", "of_bytes")
+        return given
 
     def _recompute(self, grad: dict[str, model.Formula | None] | None) -> model.Formula | None:
         text = self._entry.get("recompute")

@@ -112,6 +112,7 @@ def test_types_and_defaults():
         (("inplace: x -> out", "reuses: z"), 5, "`reuses` names a tensor parameter, not 'z'"),
         (("inplace: x -> out", "takes_wider_grads: true"), 5, "for ops of one tensor and one result"),
         (("inplace: x -> out", "takes_wider_grads: wide"), 5, "takes_wider_grads is true or false"),
+        (("inplace: x -> out", "of_bytes: true"), 5, "bytes have no gradient"),
     ],
 )
 def test_mistakes_name_file_and_line(change, line, says):

@@ -77,6 +77,7 @@ def entry(op: model.Op) -> str:
         ("random", op.random, False),
         ("reuses", op.reuses, None),
         ("data_dependent", op.data_dependent, False),
+        ("of_bytes", op.of_bytes, False),
         ("version", op.version, 1),
     ):
         if value != default:

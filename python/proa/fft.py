@@ -53,9 +53,7 @@ def _real(op, x):
 
 
 def _normalization(op, norm, forward):
-    chosen = _DIVIDED[forward].get(norm) if isinstance(norm, str) or norm is None else None
-    if norm is None:
-        chosen = _DIVIDED[forward]["backward"]
+    chosen = _DIVIDED[forward].get("backward" if norm is None else norm if isinstance(norm, str) else None)
     if chosen is None:
         _refuse(ValueError, f"{op}: norm is {norm!r}; it must be 'backward', 'ortho' or 'forward'")
     return chosen
@@ -71,10 +69,11 @@ def _integer(op, name, value):
 
 def _size(op, name, value):
     """How many points, checked; as it is if only the run of a program knows it."""
-    value = _attributes.number(value)
-    if _attributes.is_late(value):
-        return value
-    value = _integer(op, name, value)
+    if type(value) is not int:
+        value = _attributes.number(value)
+        if _attributes.is_late(value):
+            return value
+        value = _integer(op, name, value)
     if not 1 <= value <= _MOST_POINTS:
         _refuse(ValueError, f"{op}: {name} is {value}; it must be positive, and at most {_MOST_POINTS}")
     return value
@@ -96,6 +95,13 @@ def _list(op, name, values):
 
 def _several(op, x, s, axes):
     """The axes of an n-dimensional transform, and a size (or None) for each."""
+    if type(axes) is list and len(axes) == 1 and type(axes[0]) is int and -x.ndim <= axes[0] < x.ndim:
+        # The usual call, in which there is nothing to refuse.
+        axis = axes[0] % x.ndim
+        if s is None:
+            return [axis], [None]
+        if type(s) is list and len(s) == 1 and type(s[0]) is int and 1 <= s[0] <= _MOST_POINTS:
+            return [axis], s
     if s is not None:
         s = [_size(op, "s", v) for v in _list(op, "s", s)]
     if axes is None:
@@ -117,9 +123,11 @@ def _several(op, x, s, axes):
 
 def _resized(x, axis, n):
     """x with n elements along the axis: cut, or zeros at its end."""
+    if n is None:
+        return x
     now = x.shape[axis]
     unknown = _attributes.is_late(now, n)
-    if n is None or not unknown and now == n:
+    if not unknown and now == n:
         return x
     if unknown or now < n:
         paddings = [0] * (2 * x.ndim)

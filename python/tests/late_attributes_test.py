@@ -62,7 +62,7 @@ KNOWN = {
     **{("unfold", p): PYTHON for p in ("axis", "size", "step")},
     ("combinations", "r"): RANK,
     **{(f, "p"): PYTHON for f in ("cdist", "pdist")},
-    **{(f, "axis"): PYTHON for f in ("cummax", "cummin", "cumulative_trapezoid", "logcumsumexp", "trapezoid")},
+    **{(f, "axis"): PYTHON for f in ("cumulative_trapezoid", "trapezoid")},
     ("diff", "n"): PYTHON,
     ("flatten", "start_axis"): RANK,
     **{(f, "num_or_indices"): RANK for f in ("dsplit", "hsplit", "tensor_split", "vsplit")},

@@ -98,9 +98,18 @@ def _require_elements(op, parameter, value):
 
 def is_late(*values):
     """Whether one of these, or of the items of lists among these, is known only when the program runs."""
-    from proa.framework.size import Size
+    for v in values:
+        if type(v) in _PLAIN:
+            continue
+        if isinstance(v, (list, tuple)):
+            if is_late(*v):
+                return True
+            continue
+        from proa.framework.size import Size
 
-    return any(is_late(*v) if isinstance(v, (list, tuple)) else isinstance(v, (_C.Tensor, Size)) for v in values)
+        if isinstance(v, (_C.Tensor, Size)):
+            return True
+    return False
 
 
 # Checkers ------------------------------------------------------------------------

@@ -1,10 +1,10 @@
-"""Tensors of few dims side by side, and tensors as parts: names of releases after 2.3."""
+"""Tensors of few dims side by side, tensors as parts, and their memory as other tensors: names of releases after 2.3."""
 
 import itertools
 import math
 
 from proa import _C
-from proa.framework.attributes import is_late, known, known_int, known_ints, numbers
+from proa.framework.attributes import ints, is_late, known, known_int, known_ints, numbers
 from proa.framework.requirements import require_multiple, require_sizes
 from proa.tensor.attribute import tensor_list
 from proa.tensor.manipulation import known_axis_of
@@ -26,6 +26,8 @@ __all__ = [
     "row_stack",
     "tensor_split",
     "unflatten",
+    "view",
+    "view_as",
     "vsplit",
     "vstack",
 ]
@@ -350,3 +352,46 @@ def _fitting(x, axis, sizes):
     x = require_multiple(x, size, product, says, x)
     sizes[sizes.index(-1)] = size // product
     return x, sizes
+
+
+@_method
+def view(x, shape_or_dtype, name=None):
+    """The same elements under another shape, or the same bytes as elements of another dtype; never a copy.
+
+    Args:
+        shape_or_dtype (list[int]|tuple[int]|dtype|str): the shape; a size of -1 is what is left. Or the dtype: where
+            its elements are of another size the last dim is that much longer or shorter. `cast` converts elements.
+        name (str, optional): not used.
+
+    Raises:
+        ValueError: x does not lie so in memory that this is possible; `reshape` copies then. Or the last dim is no
+            whole number of elements of the dtype.
+
+    Examples:
+        >>> x = proa.zeros([2, 3])
+        >>> x.view([3, 2])[0] = 1.0
+        >>> x.tolist()
+        [[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+        >>> proa.to_tensor([1.0, -2.0]).view("int32").tolist()
+        [1065353216, -1073741824]
+    """
+    x = _C.tensor_argument(x, "view", "x")
+    if isinstance(shape_or_dtype, (str, _C.DType)):
+        return _C.ops.view_dtype(x, shape_or_dtype)
+    out = _C.ops.reshape(x, ints("view", "shape_or_dtype", shape_or_dtype))
+    if _C.take_elements(x) and x.size > 0 and not out._is_shared_buffer_with(x):
+        what = f"x is {list(x.shape)} with strides {list(x.strides)}"
+        raise _C.located(ValueError(f"view: {list(out.shape)} is no view of how the elements lie; {what}. Use reshape"))
+    return out
+
+
+@_method
+def view_as(x, other, name=None):
+    """view with the shape of another tensor.
+
+    Examples:
+        >>> proa.view_as(proa.arange(6), proa.zeros([3, 2])).shape
+        [3, 2]
+    """
+    other = _C.tensor_argument(other, "view_as", "other")
+    return view(x, other.shape)

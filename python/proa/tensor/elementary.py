@@ -9,20 +9,15 @@ from proa.tensor.placing import of_one_dim
 
 __all__ = [
     "bucketize",
-    "copysign",
     "gammaln",
-    "heaviside",
-    "hypot",
     "isin",
     "isneginf",
     "isposinf",
     "isreal",
     "ldexp",
     "less",
-    "logaddexp",
     "polar",
     "positive",
-    "signbit",
     "sinc",
 ]
 
@@ -63,97 +58,6 @@ def real_only(op, *tensors):
     for t in tensors:
         if t.is_complex():
             raise _C.located(TypeError(f"{op}: complex numbers have no order; one argument is {t.dtype.name}"))
-
-
-@_method
-def signbit(x, name=None):
-    """Whether an element is below zero or -0; False for NaN.
-
-    Examples:
-        >>> proa.signbit(proa.to_tensor([-0.0, 0.0, -3.0])).tolist()
-        [True, False, True]
-    """
-    x = _C.tensor_argument(x, "signbit", "x")
-    real_only("signbit", x)
-    negative = x < 0
-    if not x.is_floating_point():
-        return negative
-    return _C.ops.logical_or(negative, _C.ops.logical_and(x == 0, 1 / x < 0))
-
-
-@_method
-def copysign(x, y, name=None):
-    """The size of x with the sign of y; that of a NaN counts as positive.
-
-    Examples:
-        >>> proa.copysign(proa.to_tensor([1.0, 2.0]), proa.to_tensor([-0.0, 3.0])).tolist()
-        [-1.0, 2.0]
-    """
-    x, y = pair("copysign", x, y)
-    real_only("copysign", x)
-    size = _C.ops.abs(floats(x))
-    return _C.ops.where(signbit(y), -size, size)
-
-
-@_method
-def hypot(x, y, name=None):
-    """sqrt(x**2 + y**2), without overflow on the way.
-
-    Examples:
-        >>> proa.hypot(proa.to_tensor([3.0, 3e30]), proa.to_tensor([4.0, 0.0])).tolist()[0]
-        5.0
-    """
-    x, y = pair("hypot", x, y)
-    real_only("hypot", x)
-    x, y = _C.ops.abs(floats(x)), _C.ops.abs(floats(y))
-    large, small = _by_size(x, y)
-    ratio = small / _C.ops.where(large == 0, _C.ops.full_like(large, 1), large)
-    infinite = _C.ops.logical_or(_C.ops.isinf(x), _C.ops.isinf(y))
-    value = large * _C.ops.sqrt(1 + ratio * ratio)
-    return _C.ops.where(infinite, _C.ops.full_like(value, math.inf), value)
-
-
-@_method
-def logaddexp(x, y, name=None):
-    """log(exp(x) + exp(y)), without overflow on the way.
-
-    Examples:
-        >>> proa.logaddexp(proa.to_tensor([1000.0]), proa.to_tensor([1000.0])).tolist()
-        [1000.6931762695312]
-    """
-    x, y = pair("logaddexp", x, y)
-    real_only("logaddexp", x)
-    return log_add(floats(x), floats(y))
-
-
-def log_add(x, y):
-    """log(exp(x) + exp(y)) without overflow."""
-    large, small = _by_size(x, y)
-    # Infinities that are equal cannot be subtracted from each other.
-    equal = _C.ops.logical_and(large == small, _C.ops.isinf(large))
-    nothing = _C.ops.full([], 0, x.dtype)
-    apart = _C.ops.where(equal, nothing, large) - _C.ops.where(equal, nothing, small)
-    return large + _C.ops.log1p(_C.ops.exp(-apart))
-
-
-def _by_size(x, y):
-    """The larger and the smaller ones, of which, unlike those of `maximum` and `minimum`, the gradients of equal ones go to
-    different operands: what is made of both has those that it has beside them. One is NaN where either is."""
-    first = x >= y
-    return _C.ops.where(first, x, y), _C.ops.where(first, y, x)
-
-
-@_method
-def heaviside(x, y, name=None):
-    """0 where x is negative or NaN, y where it is 0, 1 where it is positive.
-
-    Examples:
-        >>> proa.heaviside(proa.to_tensor([-1.0, 0.0, 2.0]), proa.to_tensor(0.5)).tolist()
-        [0.0, 0.5, 1.0]
-    """
-    x, y = pair("heaviside", x, y)
-    real_only("heaviside", x)
-    return _C.ops.where(x == 0, y, (x > 0).astype(x.dtype))
 
 
 @_method

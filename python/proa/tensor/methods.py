@@ -1,7 +1,7 @@
 """Methods of Tensor that are no functions of the package."""
 
 from proa import _C
-from proa.framework.attributes import ints, is_late, known_int
+from proa.framework.attributes import is_late, known_int
 from proa.framework.requirements import as_tensor, require, require_sizes
 from proa.tensor import creation, manipulation, math, search
 from proa.tensor.attribute import tensor_or_number
@@ -206,45 +206,6 @@ def scale_(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
         return _C.ops.scale_(x, factor, bias, bias_after_scale)
     x[...] = math.scale(x, scale, bias, bias_after_scale, act)
     return x
-
-
-@method
-def view(x, shape_or_dtype, name=None):
-    """The same elements under another shape; never a copy.
-
-    Args:
-        shape_or_dtype (list[int]|tuple[int]): the shape; a size of -1 is what is left. (Other dtypes are not supported.)
-        name (str, optional): not used.
-
-    Raises:
-        ValueError: x does not lie so in memory that this is possible; `reshape` copies then.
-        TypeError: a dtype.
-
-    Examples:
-        >>> x = proa.zeros([2, 3])
-        >>> x.view([3, 2])[0] = 1.0
-        >>> x.tolist()
-        [[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
-    """
-    if isinstance(shape_or_dtype, (str, _C.DType)):
-        raise _C.located(TypeError("view: only shapes are supported, not a dtype; `cast` converts elements to one"))
-    out = _C.ops.reshape(x, ints("view", "shape_or_dtype", shape_or_dtype))
-    if _C.take_elements(x) and x.size > 0 and not out._is_shared_buffer_with(x):
-        what = f"x is {list(x.shape)} with strides {list(x.strides)}"
-        raise _C.located(ValueError(f"view: {list(out.shape)} is no view of how the elements lie; {what}. Use reshape"))
-    return out
-
-
-@method
-def view_as(x, other, name=None):
-    """view with the shape of another tensor.
-
-    Examples:
-        >>> proa.arange(6).view_as(proa.zeros([3, 2])).shape
-        [3, 2]
-    """
-    other = _C.tensor_argument(other, "view_as", "other")
-    return view(x, other.shape)
 
 
 @method

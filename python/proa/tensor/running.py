@@ -1,4 +1,4 @@
-"""Running extrema, areas, powers and distances: names of releases after 2.3."""
+"""Running sums of exponentials, areas, powers and distances: names of releases after 2.3."""
 
 import math
 
@@ -6,15 +6,13 @@ from proa import _C
 from proa.framework.attributes import is_late, known_int, known_real, real, word
 from proa.framework.dtype import as_dtype
 from proa.tensor.attribute import optional_tensor
-from proa.tensor.elementary import floats, log_add, pair, real_only
+from proa.tensor.elementary import floats, pair
 from proa.tensor.manipulation import known_axis_of
 from proa.tensor.method import method as _method
 from proa.tensor.placing import of_one_dim
 
 __all__ = [
     "cdist",
-    "cummax",
-    "cummin",
     "cumulative_trapezoid",
     "logcumsumexp",
     "pdist",
@@ -26,87 +24,6 @@ __all__ = [
 _MOST_POWERS = 1 << 31
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
-
-
-def _along(op, x, axis):
-    """x and an axis of it, of which the size is known: row-major order without an axis."""
-    x = _C.tensor_argument(x, op, "x")
-    x, axis = (_C.ops.reshape(x, [-1]), 0) if axis is None else (x, known_axis_of(op, axis, x) if x.shape else axis)
-    if not x.shape:
-        known_int(op, "axis", axis)
-        return _C.ops.reshape(x, [1]), 0, True
-    if is_late(x.shape[axis]):
-        raise _C.located(ValueError(f"{op}: the size of dim {axis} must be known; x is {list(x.shape)}"))
-    return x, axis, False
-
-
-def _steps(size):
-    step = 1
-    while step < size:
-        yield step
-        step *= 2
-
-
-def _running_extremum(op, x, axis, dtype, holds):
-    """Values and places of what `holds(element, what was before)` keeps, by doubling how far each looks back."""
-    dtype = as_dtype(dtype)
-    if dtype not in (_C.int32, _C.int64):
-        raise _C.located(ValueError(f"{op}: dtype must be int32 or int64, not {dtype and dtype.name}"))
-    x, axis, scalar = _along(op, x, axis)
-    real_only(op, x)
-    size = x.shape[axis]
-    numbers = _C.ops.reshape(_C.ops.arange(0, size, 1, "int64"), [-1 if d == axis else 1 for d in range(len(x.shape))])
-    at = _C.ops.broadcast_to(numbers, x.shape)
-    value = x.detach()
-    for step in _steps(size):
-        before_value = _C.ops.slice(value, [axis], [0], [size - step])
-        before_at = _C.ops.slice(at, [axis], [0], [size - step])
-        later_value = _C.ops.slice(value, [axis], [step], [size])
-        later_at = _C.ops.slice(at, [axis], [step], [size])
-        keeps = holds(later_value, before_value)
-        # Nothing is kept but NaN once there was one.
-        if value.is_floating_point():
-            keeps = _C.ops.logical_or(keeps, _C.ops.isnan(later_value))
-        head = _C.ops.slice(value, [axis], [0], [step]), _C.ops.slice(at, [axis], [0], [step])
-        value = _C.ops.concat([head[0], _C.ops.where(keeps, later_value, before_value)], axis)
-        at = _C.ops.concat([head[1], _C.ops.where(keeps, later_at, before_at)], axis)
-    out = _C.ops.take_along_axis(x, at, axis)
-    if scalar:
-        out, at = _C.ops.reshape(out, []), _C.ops.reshape(at, [])
-    return out, at.astype(dtype)
-
-
-@_method
-def cummax(x, axis=None, dtype="int64", name=None):
-    """The largest of each element and those before it along an axis, and where it is, the last of equal ones; NaN is before
-    all numbers.
-
-    Args:
-        x (Tensor): of any shape.
-        axis (int, optional): along which; by default over all elements, in row-major order.
-        dtype (str): of the places, int32 or int64.
-
-    Returns:
-        tuple[Tensor, Tensor]: values and places.
-
-    Examples:
-        >>> values, places = proa.cummax(proa.to_tensor([1, 3, 2, 3]))
-        >>> values.tolist(), places.tolist()
-        ([1, 3, 3, 3], [0, 1, 1, 3])
-    """
-    return _running_extremum("cummax", x, axis, dtype, _C.ops.greater_equal)
-
-
-@_method
-def cummin(x, axis=None, dtype="int64", name=None):
-    """The smallest of each element and those before it along an axis, and where it is, as of `cummax`.
-
-    Examples:
-        >>> values, places = proa.cummin(proa.to_tensor([[3, 1], [2, 2]]), axis=0)
-        >>> values.tolist(), places.tolist()
-        ([[3, 1], [2, 1]], [[0, 0], [1, 0]])
-    """
-    return _running_extremum("cummin", x, axis, dtype, _C.ops.less_equal)
 
 
 @_method
@@ -122,15 +39,8 @@ def logcumsumexp(x, axis=None, dtype=None, name=None):
         >>> proa.logcumsumexp(proa.to_tensor([1000.0, 1000.0])).tolist()
         [1000.0, 1000.6931762695312]
     """
-    x, axis, scalar = _along("logcumsumexp", x, axis)
-    x = floats(x if dtype is None else x.astype(as_dtype(dtype)))
-    real_only("logcumsumexp", x)
-    size = x.shape[axis]
-    for step in _steps(size):
-        before = _C.ops.slice(x, [axis], [0], [size - step])
-        later = _C.ops.slice(x, [axis], [step], [size])
-        x = _C.ops.concat([_C.ops.slice(x, [axis], [0], [step]), log_add(before, later)], axis)
-    return _C.ops.reshape(x, []) if scalar else x
+    x = _C.tensor_argument(x, "logcumsumexp", "x")
+    return _C.ops.logcumsumexp(x if dtype is None else x.astype(as_dtype(dtype)), axis)
 
 
 @_method

@@ -81,12 +81,14 @@ struct LowStepKernel {
 #pragma GCC unroll 4
       for (int p = 0; p < kPanels; ++p) {
         for (int v = 0; v < 2; ++v) {
-          float* const to = block.c + r * block.c_stride + p * kWidth + 16 * v;
+          const int64_t at = p * kWidth + 16 * v;
           const __mmask16 mask = p + 1 < kPanels ? all : last[v];
           __m512 sum = sums[r][p][v];
-          if (block.accumulate)
-            sum = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, to), sum);
-          _mm512_mask_storeu_ps(to, mask, sum);
+          if (block.base != nullptr) {
+            const float* const base = block.base + r * block.base_stride + at;
+            sum = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, base), sum);
+          }
+          _mm512_mask_storeu_ps(block.c + r * block.c_stride + at, mask, sum);
         }
       }
     }

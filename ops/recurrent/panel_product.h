@@ -36,7 +36,10 @@ struct PanelBlock {
   Sum* c;
   int64_t c_stride;
   int64_t width;  // columns of the last panel
-  bool accumulate;
+  // What is added: rows like those of C, one row to each where the stride is 0;
+  // or null.
+  const Sum* base;
+  int64_t base_stride;
 };
 
 template <typename Kernel>
@@ -128,8 +131,10 @@ class PanelProduct {
 
   int64_t panels() const { return PanelCount<Kernel>(n_); }
 
-  // c [m, n] (+)= a [m, units]; both dense.
-  void Run(const Unit* a, int64_t m, Sum* c, bool accumulate) const {
+  // c [m, n] (+)= a [m, units]; both dense. Or a bias [n] more than the
+  // product, where it is not added to c.
+  void Run(const Unit* a, int64_t m, Sum* c, bool accumulate,
+           const Sum* bias = nullptr) const {
     const int64_t parts = std::max<int64_t>(1, (units_ + kDepth - 1) / kDepth);
     parallel_for(0, panels(), Grain(m), [&](int64_t begin, int64_t end) {
       // Rows of A and parts of k that stay in the L2 cache, with those of a
@@ -143,12 +148,15 @@ class PanelProduct {
           block.a_stride = units_;
           block.panel_stride = units_ * kWidth;
           block.c_stride = n_;
-          block.accumulate = accumulate || part > 0;
+          const bool adds = accumulate || part > 0;
+          const Sum* const base = adds ? c + row * n_ : bias;
+          block.base_stride = adds ? n_ : 0;
           const int at_once = PanelsAtOnce(rows);
           for (int64_t p = begin; p < end;) {
             const int count = end - p >= at_once ? at_once : 1;
             block.panel = panels_ + (p * units_ + q) * kWidth;
             block.width = std::min(kWidth, n_ - (p + count - 1) * kWidth);
+            block.base = base == nullptr ? nullptr : base + p * kWidth;
             RunChunk(a + row * units_ + q, rows, count,
                      c + row * n_ + p * kWidth, &block);
             p += count;
@@ -175,11 +183,13 @@ class PanelProduct {
   static void RunChunk(const Unit* a, int64_t m, int panels, Sum* c,
                        PanelBlock<Kernel>* block) {
     const int64_t blocks = (m + Kernel::kMostRows - 1) / Kernel::kMostRows;
+    const Sum* const base = block->base;
     for (int64_t b = 0; b < blocks; ++b) {
       // Of nearly one size: a block of a row or two would wait for its sums.
       const int64_t row = m * b / blocks, rows = m * (b + 1) / blocks - row;
       block->a = a + row * block->a_stride;
       block->c = c + row * block->c_stride;
+      if (base != nullptr) block->base = base + row * block->base_stride;
       PanelFunctionOf<Kernel>(rows, panels)(*block);
     }
   }

@@ -7,7 +7,6 @@
 #define PROA_OPS_RECURRENT_RNN_PRODUCTS_H_
 
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -138,11 +137,9 @@ void Product(const ProductSizes& s, const Factor<A>& a, bool transpose_a,
     }
   }
   const Tensor turned = transpose_a ? Transposed(a.data(), k, m) : Tensor();
-  for (int64_t i = 0; bias != nullptr && i < m; ++i)
-    std::memcpy(c + i * n, bias, n * sizeof(A));
   const StepProduct<A> product(
       {b.data(), k, n, transpose_b ? 1 : n, transpose_b ? k : 1, b.kept()}, m);
-  product.Run(transpose_a ? turned.data<A>() : a.data(), m, c, bias != nullptr);
+  product.Run(transpose_a ? turned.data<A>() : a.data(), m, c, false, bias);
 }
 
 // The product of each step: low only if there are rows enough to make that

@@ -66,20 +66,25 @@ struct StepKernel {
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
       for (int p = 0; p < kPanels; ++p) {
-        A* const to = block.c + r * block.c_stride + p * kWidth;
         const int64_t width = p + 1 < kPanels ? kWidth : block.width;
-        Put(sums[r][p], width, block.accumulate, to);
+        const A* const base =
+            block.base == nullptr
+                ? nullptr
+                : block.base + r * block.base_stride + p * kWidth;
+        Put(sums[r][p], width, base, block.c + r * block.c_stride + p * kWidth);
       }
     }
   }
 
  private:
-  static void Put(const Vector (&sums)[2], int64_t width, bool accumulate,
+  static void Put(const Vector (&sums)[2], int64_t width, const A* base,
                   A* to) {
     if (width == kWidth) {
       for (int v = 0; v < 2; ++v) {
-        A* const at = to + v * kLanes;
-        Vectors::Store(at, accumulate ? Vectors::Load(at) + sums[v] : sums[v]);
+        const int64_t at = v * kLanes;
+        Vectors::Store(to + at, base != nullptr
+                                    ? Vectors::Load(base + at) + sums[v]
+                                    : sums[v]);
       }
       return;
     }
@@ -87,7 +92,7 @@ struct StepKernel {
     Vectors::Store(lanes, sums[0]);
     Vectors::Store(lanes + kLanes, sums[1]);
     for (int64_t j = 0; j < width; ++j)
-      to[j] = accumulate ? to[j] + lanes[j] : lanes[j];
+      to[j] = base != nullptr ? base[j] + lanes[j] : lanes[j];
   }
 };
 
@@ -101,15 +106,18 @@ class StepProduct {
     if (rows > 8 && b.k > 0) packed_.emplace(b);
   }
 
-  // c [m, n] (+)= a [m, k]; both dense.
-  void Run(const A* a, int64_t m, A* c, bool accumulate) const {
+  // c [m, n] (+)= a [m, k]; both dense. Or a bias [n] more than the product,
+  // where it is not added to c.
+  void Run(const A* a, int64_t m, A* c, bool accumulate,
+           const A* bias = nullptr) const {
     if (m == 0) return;
-    if (!packed_) return RunOnce(a, m, c, accumulate);
-    packed_->Run(a, m, c, accumulate);
+    if (!packed_) return RunOnce(a, m, c, accumulate, bias);
+    packed_->Run(a, m, c, accumulate, bias);
   }
 
  private:
-  void RunOnce(const A* a, int64_t m, A* c, bool accumulate) const {
+  void RunOnce(const A* a, int64_t m, A* c, bool accumulate,
+               const A* bias) const {
     Tensor sum;
     GemmProblem p;
     p.dtype = kDTypeOf<A>;
@@ -123,6 +131,7 @@ class StepProduct {
     p.b.row_stride = b_.row_stride;
     p.b.column_stride = b_.column_stride;
     p.c = c;
+    p.bias = bias;
     if (accumulate) {
       sum = Tensor::Empty({m * b_.n}, kDTypeOf<A>, Place());
       p.c = sum.raw_data();

@@ -36,11 +36,10 @@ constexpr std::string_view kDefault[] = {
 // What other tools computed of parameters are numbers once they are folded, for
 // those that recognize; what is folded into weights then is folded once more.
 constexpr std::string_view kInference[] = {
-    "identities",      "constant_folding", "common_subexpressions",
-    "fold_parameters", "recognize",        "recognize_attention",
-    "fold_norm",       "scale_weights",    "fold_parameters",
-    "fuse_norm",       "fuse_activation",  "fuse_cache",
-    "dead_code",       "fuse_pointwise",   "without_reserves",
+    "identities",   "constant_folding",    "equal_calls",    "fold_parameters",
+    "recognize",    "recognize_attention", "fold_norm",      "scale_weights",
+    "join_linears", "fold_parameters",     "fuse_norm",      "fuse_activation",
+    "fuse_cache",   "dead_code",           "fuse_pointwise", "without_reserves",
     "side_by_side"};
 
 constexpr std::string_view kExport[] = {"without_checks", "identities",

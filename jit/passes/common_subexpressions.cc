@@ -37,7 +37,8 @@ bool AddsGradientsIn16Bits(const Program& program, const Operation& o) {
 // Operations of a block, and of the regions in it, which see those before.
 class Merger {
  public:
-  explicit Merger(Rewriter& r) : r_(r), effects_(r.program()) {}
+  Merger(Rewriter& r, bool predicts)
+      : r_(r), effects_(r.program()), predicts_(predicts) {}
 
   void Visit(Block& block) {
     std::vector<std::string> added;
@@ -45,9 +46,8 @@ class Merger {
       if (!HasFixedRegions(o)) {
         for (const auto& region : o.regions) Visit(*region);
       }
-      if (!IsPure(o, effects_) || AddsGradientsIn16Bits(r_.program(), o)) {
-        continue;
-      }
+      if (!IsPure(o, effects_)) continue;
+      if (!predicts_ && AddsGradientsIn16Bits(r_.program(), o)) continue;
       std::string key = CallText(o);
       const auto [at, is_new] = seen_.emplace(key, &o);
       if (is_new) {
@@ -77,13 +77,23 @@ class Merger {
 
   Rewriter& r_;
   const Effects effects_;
+  const bool predicts_;  // nobody asks for gradients
   std::unordered_map<std::string, const Operation*> seen_;
 };
 
-void Run(Rewriter& r) { Merger(r).Visit(r.program().block()); }
+template <bool kPredicts>
+void Run(Rewriter& r) {
+  Merger(r, kPredicts).Visit(r.program().block());
+}
 
 const PassRegistration registration({"common_subexpressions",
-                                     "Makes equal calls once.", &Run});
+                                     "Makes equal calls once.", &Run<false>});
+
+const PassRegistration of_predictions(
+    {"equal_calls",
+     "Makes equal calls once, those too whose gradients would be added in 16 "
+     "bits. For programs that predict.",
+     &Run<true>});
 
 }  // namespace
 }  // namespace proa::inline v0::jit

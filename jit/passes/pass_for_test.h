@@ -43,6 +43,16 @@ inline std::string After(std::string_view pass, const std::string& body,
   return text.substr(10, text.size() - 12);
 }
 
+// %0..%3 are mean, variance, weight and bias of a normalization of %4.
+inline std::string WithNorm(const std::string& rest) {
+  return "  %0 = captured \"m\" : [4] float32\n"
+         "  %1 = captured \"v\" : [4] float32\n"
+         "  %2 = captured \"w\" : [4] float32\n"
+         "  %3 = captured \"b\" : [4] float32\n"
+         "  %4 = input \"x\" : [?, 4, 8, 8] float32\n" +
+         rest;
+}
+
 }  // namespace proa::inline v0::jit
 
 #endif  // PROA_JIT_PASSES_PASS_FOR_TEST_H_

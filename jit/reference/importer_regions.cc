@@ -42,7 +42,7 @@ Tensor Importer::Placeholder(const std::string& name) {
   // The rows of all items, which are none.
   const size_t first = array && uneven_ ? 1 : 0;
   for (size_t i = first; i < v->dims.size(); ++i) {
-    dims.push_back(std::max<int64_t>(v->dims[i], 1));
+    dims.emplace_back(std::max<int64_t>(v->dims[i], 1));
   }
   if (dims.size() > kMaxRank) return Tensor();
   return *CallOp(*FindOp("full"),

@@ -15,8 +15,8 @@ class PassBuilder:
     Examples:
         >>> passes = proa.inference.Config().pass_builder()
         >>> passes.all_passes()
-        ['identities', 'constant_folding', 'common_subexpressions', 'fold_parameters', 'recognize',
-        'recognize_attention', 'fold_norm', 'scale_weights', 'fold_parameters', 'fuse_norm', 'fuse_activation',
+        ['identities', 'constant_folding', 'equal_calls', 'fold_parameters', 'recognize', 'recognize_attention',
+        'fold_norm', 'scale_weights', 'join_linears', 'fold_parameters', 'fuse_norm', 'fuse_activation',
         'fuse_cache', 'dead_code', 'fuse_pointwise', 'without_reserves', 'side_by_side']
         >>> passes.delete_pass("fuse_norm")
         >>> passes.append_pass("identities")

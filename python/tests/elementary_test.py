@@ -218,6 +218,26 @@ def test_distances(p, rows):
     close(paddle.pdist(T(y), p), [np.linalg.norm(y[i] - y[j], p) for i, j in pairs], 1e-12)
 
 
+@pytest.mark.parametrize("rows", [(3, 5), (25, 25), (26, 2), (2, 26), (40, 30)])
+def test_distances_of_open_sizes_are_those_of_known_ones(rows):
+    """Bit for bit, infinities and near rows too: whether products are taken is decided when the program runs."""
+    near = array(rows[0], 4) * 1e-3 + 1e3
+    x, y = near.astype("float32"), np.resize(near, (rows[1], 4)).astype("float32")
+    x[0, 0] = np.inf
+    recorded = paddle.jit.to_static(
+        lambda a, b: paddle.cdist(a, b), input_spec=[paddle.static.InputSpec([None, 4], "float32")] * 2
+    )
+    leaves = [[paddle.to_tensor(v, stop_gradient=False) for v in (x[1:], y)] for _ in range(2)]
+    results = [f(*pair) for f, pair in zip((paddle.cdist, recorded), leaves, strict=True)]
+    for result in results:
+        result.sum().backward()
+    for a, b in zip(
+        [results[0], *(t.grad for t in leaves[0])], [results[1], *(t.grad for t in leaves[1])], strict=True
+    ):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+    np.testing.assert_array_equal(paddle.cdist(T(x), T(y)).numpy(), recorded(T(x), T(y)).numpy())
+
+
 def test_distances_of_nothing_and_errors():
     assert paddle.cdist(paddle.zeros([0, 3]), paddle.ones([2, 3])).shape == [0, 2]
     for p in (0.0, 1.0, 2.0, np.inf):

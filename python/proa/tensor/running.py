@@ -20,6 +20,8 @@ __all__ = [
     "vander",
 ]
 
+# Of so many rows `cdist` compares each pair.
+_FEW_ROWS = 25
 # Columns of `vander` that may be asked for.
 _MOST_POWERS = 1 << 31
 
@@ -133,6 +135,19 @@ def _distance(op, difference, p):
     return _C.ops.p_norm(difference, p, [-1])
 
 
+def _cdist_by_products(x, y):
+    of_x = _C.ops.sum(x * x, [-1], None, True)
+    of_y = _C.ops.unsqueeze(_C.ops.sum(y * y, [-1]), [-2])
+    square = of_x + of_y - 2 * _C.ops.matmul(x, y, False, True)
+    near = square <= 0  # by rounding; NaN is not
+    distance = _C.ops.sqrt(_C.ops.where(near, _C.ops.full_like(square, 1), square))
+    return _C.ops.where(near, _C.ops.full_like(square, 0), distance)
+
+
+def _cdist_of_pairs(x, y, p):
+    return _distance("cdist", _C.ops.unsqueeze(x, [-2]) - _C.ops.unsqueeze(y, [-3]), p)
+
+
 @_method
 def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=None):
     """Distances of rows: [..., P, M] and [..., R, M] give [..., P, R].
@@ -154,16 +169,15 @@ def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=
         if len(t.shape) < 2 or not t.is_floating_point():
             what = f"it is {list(t.shape)} {t.dtype.name}"
             raise _C.located(ValueError(f"cdist: {name} must be rows [..., N, M] of floating numbers; {what}"))
-    rows, columns = x.shape[-2], y.shape[-2]
-    many = is_late(rows, columns) or rows > 25 or columns > 25
-    if known_real("cdist", "p", p) == 2 and compute_mode != _MODES[2] and (many or compute_mode == _MODES[1]):
-        of_x = _C.ops.sum(x * x, [-1], None, True)
-        of_y = _C.ops.unsqueeze(_C.ops.sum(y * y, [-1]), [-2])
-        square = of_x + of_y - 2 * _C.ops.matmul(x, y, False, True)
-        near = square <= 0  # by rounding; NaN is not
-        distance = _C.ops.sqrt(_C.ops.where(near, _C.ops.full_like(square, 1), square))
-        return _C.ops.where(near, _C.ops.full_like(square, 0), distance)
-    return _distance("cdist", _C.ops.unsqueeze(x, [-2]) - _C.ops.unsqueeze(y, [-3]), p)
+    by_products = known_real("cdist", "p", p) == 2 and compute_mode != _MODES[2]
+    if by_products and compute_mode == _MODES[0]:
+        sizes = [t.shape[-2] for t in (x, y)]
+        by_products = any(size > _FEW_ROWS for size in sizes if not is_late(size))
+        if not by_products and is_late(*sizes):
+            counts = [_C.ops.shape(t)[-2] for t in (x, y)]
+            many = _C.ops.logical_or(*(_C.ops.greater_than(count, _FEW_ROWS) for count in counts))
+            return _C.cond(many, lambda: [_cdist_by_products(x, y)], lambda: [_cdist_of_pairs(x, y, p)])[0]
+    return _cdist_by_products(x, y) if by_products else _cdist_of_pairs(x, y, p)
 
 
 @_method

@@ -12,6 +12,11 @@ ops = _C.ops
 
 # Resize -----------------------------------------------------------------------------------------------------------------
 
+# Elements of an axis of the result: where each looks are numbers of the program.
+_MOST_PLACES = 1 << 21
+# Elements that each is the mean of: operations are recorded for each.
+_MOST_TAPS = 1 << 12
+
 
 def _coordinates(n, m, scale, mode, roi):
     """Where the elements of the result stand in the input, as numbers."""
@@ -59,6 +64,8 @@ def _taps(where, n, mode, nearest_mode, a, exclude_outside, shrink):
             refuse(f"there is no nearest_mode {nearest_mode!r}")
         return np.clip(_ROUNDED[nearest_mode](where), 0, n - 1)[None], np.ones((1, len(where)))
     reach = (1 if mode == "linear" else 2) / shrink
+    if 2 * reach > _MOST_TAPS:
+        refuse(f"each element would be the mean of {2 * reach:g}; the most is {_MOST_TAPS}")
     first = np.floor(where) - math.ceil(reach) + 1
     places = first + np.arange(2 * math.ceil(reach))[:, None]
     distance = (places - where) * shrink
@@ -88,6 +95,8 @@ def _resized(x, sizes, scales, mode, how, nearest_mode, a, exclude_outside, roi,
             continue
         if n <= 0 or m <= 0 or scales[d] <= 0:
             refuse(f"dim {d} of {n} elements is resized to {m}")
+        if m > _MOST_PLACES:
+            refuse(f"dim {d} of {n} elements is resized to {m}; the most is {_MOST_PLACES}")
         where = _coordinates(n, m, scales[d], how, part)
         shrink = min(scales[d], 1.0) if antialias and mode != "nearest" else 1.0
         places, weights = _taps(where, n, mode, nearest_mode, a, exclude_outside, shrink)

@@ -473,6 +473,25 @@ def test_more_turns_than_are_recorded(operator):
                 net(x)
 
 
+@_needed
+@pytest.mark.parametrize(
+    "says, scale, attributes",
+    [
+        ("dim 2 of 2 elements is resized to 1073741824; the most is 2097152", 2.0**29, {}),
+        ("each element would be the mean of 20000; the most is 4096", 1e-4, {"mode": "linear", "antialias": 1}),
+    ],
+)
+def test_sizes_that_are_not_resized_to(says, scale, attributes):
+    """Found by mutants: a file of 300 bytes for which NumPy asked for 8 GB of places."""
+    x = proa.ones([1, 1, 2 if scale > 1 else 20001, 2])
+    scales = helper.make_tensor("s", TensorProto.FLOAT, [4], [1.0, 1.0, scale, 1.0])
+    net = _load(
+        [helper.make_node("Resize", ["x", "", "s"], ["y"], **attributes)], ["x"], ["y"], x.shape, [scales], opset=18
+    )
+    with pytest.raises(ValueError, match=f"node 0 .*{says}"):
+        net(x)
+
+
 def test_every_rule_can_be_bound():
     """Every rule has parameters as the language wants them."""
     assert len(imported_graph.rules()) > 150

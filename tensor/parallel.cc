@@ -4,13 +4,16 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "tensor/cpu_count.h"
+#include "tensor/denormals.h"
 #include "tensor/error.h"
 #include "tensor/execution.h"
 #include "tensor/interrupt.h"
@@ -51,17 +54,26 @@ class RegionScope {
 // Calls run(i) for each i in [0, pieces), on as many threads.
 template <typename F>
 void RunPieces(int pieces, F run) {
+  const uint32_t mode = FloatMode();
 #if defined(__SANITIZE_THREAD__)
   // The sanitizer does not see how libgomp orders its threads: use others.
   std::vector<std::thread> threads;
-  for (int i = 1; i < pieces; ++i) threads.emplace_back([&run, i] { run(i); });
+  for (int i = 1; i < pieces; ++i) {
+    threads.emplace_back([&run, i, mode] {
+      const WorkerFloatScope scope(mode);
+      run(i);
+    });
+  }
   run(0);
   for (std::thread& t : threads) t.join();
 #else
 #pragma omp parallel num_threads(pieces)
   {
+    const int first = omp_get_thread_num();
+    std::optional<WorkerFloatScope> scope;
+    if (first > 0) scope.emplace(mode);
     // OpenMP may give fewer threads than asked for.
-    for (int i = omp_get_thread_num(); i < pieces; i += omp_get_num_threads()) {
+    for (int i = first; i < pieces; i += omp_get_num_threads()) {
       run(i);
     }
   }

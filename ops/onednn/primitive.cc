@@ -12,6 +12,7 @@
 #include "ops/onednn/guards.h"
 #include "ops/onednn/reorders.h"
 #include "profiler/events.h"
+#include "tensor/denormals.h"
 #include "tensor/error.h"
 #include "tensor/storage.h"
 #include "tensor/system_memory.h"
@@ -130,6 +131,14 @@ void RunReorder(int id, const dnnl::primitive& reorder,
           "reorder");
 }
 
+// Products: of no denormal numbers.
+void Run(const_dnnl_primitive_t primitive, int count,
+         const dnnl_exec_arg_t* args) {
+  const NoDenormalsScope none;
+  Require(dnnl_primitive_execute(primitive, Stream().get(), count, args),
+          "dnnl_primitive_execute");
+}
+
 }  // namespace
 
 const dnnl::memory::desc& Primitive::desc(int id) const {
@@ -171,9 +180,7 @@ void Primitive::Execute(std::initializer_list<Argument> args) const {
     buffers.push_back(Storage::Allocate(scratchpad_bytes_, Place()));
     frame->Set(static_cast<int>(slots_.size()), buffers.back()->data());
   }
-  Require(dnnl_primitive_execute(primitive_.get(), Stream().get(),
-                                 frame->size(), frame->args()),
-          "dnnl_primitive_execute");
+  Run(primitive_.get(), frame->size(), frame->args());
   chosen_implementation = implementation_;
   if (reorders_) {
     arg = args.begin();
@@ -213,9 +220,7 @@ void Primitive::ExecuteGuarded(std::initializer_list<Argument> args) const {
     scratchpad = dnnl::memory(scratchpad_, Engine(), b.data());
     list.push_back({DNNL_ARG_SCRATCHPAD, scratchpad.get()});
   }
-  Require(dnnl_primitive_execute(primitive_.get(), Stream().get(),
-                                 static_cast<int>(list.size()), list.data()),
-          "dnnl_primitive_execute");
+  Run(primitive_.get(), static_cast<int>(list.size()), list.data());
   for (size_t i = 0; i < buffers.size(); ++i) {
     const std::string what = i == slots_.size()
                                  ? std::string("the scratchpad")

@@ -6,12 +6,14 @@
 #include "oneapi/dnnl/dnnl.h"
 #include "ops/onednn/build_scope.h"
 #include "ops/onednn/guards.h"
+#include "tensor/denormals.h"
 #include "tensor/error.h"
 
 namespace proa::inline v0::onednn {
 namespace {
 
 void Run(const SgemmProblem& p) {
+  const NoDenormalsScope none;
   const dnnl_status_t status = dnnl_sgemm(
       p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', p.m, p.n, p.k, 1.f,
       p.a, p.lda, p.b, p.ldb, p.accumulate ? 1.f : 0.f, p.c, p.ldc);

@@ -152,7 +152,7 @@ class ExecutionStrategy(_Settings):
         >>> strategy.num_threads = 4
     """
 
-    num_threads = Setting(0, "Remembered: `paddle.set_num_threads` and OMP_NUM_THREADS say it, for all of the process.")
+    num_threads = Setting(0, "Remembered: OMP_NUM_THREADS says it, for all of the process.")
     num_iteration_per_drop_scope = Setting(100, "Remembered: values are given back after their last use, always.")
     num_iteration_per_run = Setting(
         1, "How often a CompiledProgram runs in each `Executor.run`; the last run is fetched."

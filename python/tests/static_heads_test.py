@@ -59,8 +59,24 @@ def test_classes_are_drawn_as_their_probabilities_say(sampler, seed):
     proa.seed(1)
     drawn = draw([20_000, 1], seed).numpy()
     of_each = probability(proa.to_tensor(np.arange(4).reshape(4, 1))).numpy()[:, 0]
+    if sampler == "log_uniform":  # as of PaddlePaddle: the last one has a chance as a label, and is never drawn
+        np.testing.assert_allclose(of_each, np.log([2, 3 / 2, 4 / 3, 5 / 4]) / np.log(4), rtol=1e-5)
+        of_each[3] = 0.0
     np.testing.assert_allclose(of_each.sum(), 1.0, rtol=1e-5)
     np.testing.assert_allclose(np.bincount(drawn[:, 0], minlength=4) / 20_000, of_each, atol=0.015)
+
+
+def test_log_uniform_costs_what_it_costs_in_paddle():
+    """Of two classes the first is always drawn, with a chance of 1: PaddlePaddle 3.3 gives these costs of these scores."""
+    x = np.float32([[-1, -0.5], [0, 0.5], [1, 1.5]])
+
+    def build():
+        weight = proa.ParamAttr("w", initializer=proa.nn.initializer.Assign(np.float32([[1, 2], [3, -1]])))
+        given = static.data("x", [None, 2]), static.data("label", [None, 1], "int64"), 2
+        return nn.nce(*given, param_attr=weight, bias_attr=False, num_neg_samples=3, sampler="log_uniform")
+
+    ((got,),), _ = _run(build, {"x": x, "label": np.int64([[0], [1], [1]])})
+    np.testing.assert_allclose(got[:, 0], [0.84535033, 0.59639436, 0.49895069], rtol=1e-5)
 
 
 def test_nce_in_a_program():
@@ -107,11 +123,14 @@ def test_nce_trains_a_table():
         ({"sampler": "zipf"}, "sampler must be one of uniform, log_uniform, custom_dist, not 'zipf'"),
         ({"sampler": "custom_dist"}, "takes custom_dist with 4 probabilities, not None"),
         ({"sampler": "custom_dist", "custom_dist": [1.0, 1.0, 0.0, 0.0]}, "probabilities whose sum is 1"),
+        ({"sampler": "log_uniform", "num_total_classes": 1}, "'log_uniform' takes two classes at least, not 1"),
     ],
 )
 def test_bad_samplers(more, says):
     with static.program_guard(static.Program()), pytest.raises(ValueError, match=says):
-        nn.nce(static.data("x", [None, 3]), static.data("label", [None, 1], "int64"), 4, **more)
+        nn.nce(
+            static.data("x", [None, 3]), static.data("label", [None, 1], "int64"), **{"num_total_classes": 4, **more}
+        )
 
 
 # Sums over all batches -------------------------------------------------------------------------------------------------

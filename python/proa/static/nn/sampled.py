@@ -26,12 +26,14 @@ def _drawn(shape, seed):
 
 
 def _log_uniform(classes, custom_dist):
-    """P(c) = log((c + 2) / (c + 1)) / log(classes + 1): classes in the order of how often they occur."""
-    whole = math.log(classes + 1.0)
+    """P(c) = log((c + 2) / (c + 1)) / log(classes): classes in the order of how often they occur; the last is never drawn."""
+    if classes < 2:
+        raise _C.located(ValueError(f"nce: sampler 'log_uniform' takes two classes at least, not {classes}"))
+    whole = math.log(classes)
 
     def draw(shape, seed):
         place = _C.ops.floor(_C.ops.exp(_drawn(shape, seed) * whole)).astype("int64") - 1
-        return _C.ops.clip(place, 0, classes - 1)
+        return _C.ops.clip(place, 0, classes - 2)
 
     def probability(labels):
         number = labels.astype("float32")
@@ -119,7 +121,8 @@ def nce(
         sample_weight (Tensor, optional): [N, 1], a factor for each row.
         param_attr, bias_attr (ParamAttr, optional): of weight and bias; bias_attr=False for none.
         num_neg_samples (int, optional): 10 unless given.
-        sampler (str): "uniform", "log_uniform" (classes in the order of how often they occur), "custom_dist".
+        sampler (str): "uniform", "log_uniform" (classes in the order of how often they occur, of which the last is never drawn),
+            "custom_dist".
         custom_dist (list, optional): with that sampler, the probability of each class.
         seed (int): draws the same in each run unless 0.
         is_sparse (bool): accepted.

@@ -203,11 +203,11 @@ void Importer::ByRule(const OpDesc& op, const Rule& rule, Scope& scope) {
         return RuleList(v->dims.begin(), v->dims.end());
       },
       [&](std::string_view what, const std::string& slot,
-          const RuleList& tensors) {
+          const RuleList& tensors, size_t i) {
         const std::vector<std::string>* out = FindSlot(op.outputs, slot);
-        if (out == nullptr || out->empty()) return;
+        if (out == nullptr || i >= out->size()) return;
         auto& all = what == "items" ? said.items : said.levels;
-        TensorList& noted = all[(*out)[0]];
+        TensorList& noted = all[(*out)[i]];
         for (const RuleValue& v : tensors)
           noted.push_back(AsTensor(v, Tensor()));
       });

@@ -22,8 +22,8 @@
 // name. A condition may be a tensor: then `a if c else b` is recorded as a
 // cond. Of sequences (lod_level) `levels("X")` is a list of the lengths,
 // outermost first, `lengths("X")` the last of them, and
-// `sequences("Out", [...])` says those of an output; one of which nothing is
-// said has those of the inputs. Arrays are tensors whose first dim counts the
+// `sequences("Out", [...])` says those of an output (with a third argument of
+// that one of a list); one of which nothing is said has those of the inputs. Arrays are tensors whose first dim counts the
 // items; in programs with ops that a line `uneven: beam_search_decode` names,
 // items differ in their rows, and `items("X")` is a list: the rows of all, how
 // many each has, and for each level of sequences the lengths of all and how

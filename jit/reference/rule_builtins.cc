@@ -278,7 +278,9 @@ RuleValue ByLetters(RuleRun&, const Args& args) {
   return Einsum(ListAt(args, 0), TextAt(args, 1));
 }
 RuleValue Sequences(RuleRun& run, const Args& args) {
-  run.Tell("levels", TextAt(args, 0), ListAt(args, 1));
+  const int64_t i = args.size() > 2 ? At(args, 2).integer() : 0;
+  PROA_REQUIRE(i >= 0, "sequences: there is no output ", i);
+  run.Tell("levels", TextAt(args, 0), ListAt(args, 1), static_cast<size_t>(i));
   return {};
 }
 RuleValue Items(RuleRun& run, const Args& args) {

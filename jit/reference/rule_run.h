@@ -2,6 +2,7 @@
 #ifndef PROA_JIT_REFERENCE_RULE_RUN_H_
 #define PROA_JIT_REFERENCE_RULE_RUN_H_
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <string>
@@ -13,6 +14,9 @@
 
 namespace proa::inline v0::jit::reference {
 
+using RuleTell = std::function<void(
+    std::string_view what, const std::string& slot, const RuleList&, size_t i)>;
+
 class RuleRun {
  public:
   using Names = std::map<std::string, RuleValue>;
@@ -22,12 +26,11 @@ class RuleRun {
   // held until now, ask("declared", "Out") the dims that the file says,
   // ask("levels", "X") the lengths of the sequences in the variables of an
   // input: for each variable a list of tensors, outermost first; ask("items",
-  // "X") what an array holds (rule.h). `tell` is told both of an output.
-  RuleRun(
-      const RuleBook& book, std::string type,
-      std::function<RuleValue(std::string_view, const std::string&)> ask,
-      std::function<void(std::string_view, const std::string&, const RuleList&)>
-          tell = {})
+  // "X") what an array holds (rule.h). `tell` is told both of an output, of
+  // which a slot may hold several.
+  RuleRun(const RuleBook& book, std::string type,
+          std::function<RuleValue(std::string_view, const std::string&)> ask,
+          RuleTell tell = {})
       : book_(book),
         type_(std::move(type)),
         ask_(std::move(ask)),
@@ -44,9 +47,10 @@ class RuleRun {
   RuleValue Ask(std::string_view what, const std::string& slot) const {
     return ask_(what, slot);
   }
+  // `i`: which output of a list.
   void Tell(std::string_view what, const std::string& slot,
-            const RuleList& tensors) const {
-    if (tell_ != nullptr) tell_(what, slot, tensors);
+            const RuleList& tensors, size_t i = 0) const {
+    if (tell_ != nullptr) tell_(what, slot, tensors, i);
   }
 
  private:
@@ -62,8 +66,7 @@ class RuleRun {
   const RuleBook& book_;
   std::string type_;
   std::function<RuleValue(std::string_view, const std::string&)> ask_;
-  std::function<void(std::string_view, const std::string&, const RuleList&)>
-      tell_;
+  RuleTell tell_;
   int depth_ = 0;
   int64_t steps_ = 0;  // bounds what a hostile file may ask for
 };

@@ -440,8 +440,13 @@ class _Choice:
             f"the ways of the statement at {where}, which depends on a tensor, give {what}; let both give tensors of one "
             "dtype and number of dims",
             TypeError,
-            self._ways_apart(),
+            self._ways_apart(key),
         )
 
-    def _ways_apart(self):
+    def _ways_apart(self, key):
+        """The wish for what reads a name of which the ways give values of several kinds."""
+        if key[0] == "name" and any(v.get(key, self.state.before.get(key)) is None for v in self._values):
+            wish = wishes.none(self.state.file, key[-1], self.state.line)
+            if not wishes.is_wished(wish):
+                return wish
         return wishes.ways(self.state.file, self.state.line)

@@ -23,6 +23,7 @@ import ast
 from proa.jit.dy2static import scopes, source
 
 RUNTIME = "_proa_"  # the free variable of rewritten functions that holds the runtime
+OF_NAMES = ("is_none", "or_none")  # functions of the runtime that take what a name holds as it is (nones.py)
 _PLACED = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 _OPERATORS = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
@@ -61,6 +62,11 @@ def _has(kinds, expressions):
 
 def _is_of_runtime(function):
     return isinstance(function, ast.Attribute) and getattr(function.value, "id", None) == RUNTIME
+
+
+def is_of_runtime(node, name):
+    """Whether it is a call of that function of the runtime."""
+    return isinstance(node, ast.Call) and _is_of_runtime(node.func) and node.func.attr == name
 
 
 class Expressions(ast.NodeTransformer):
@@ -198,6 +204,8 @@ class Expressions(ast.NodeTransformer):
             if isinstance(node.args[0], ast.GeneratorExp) and len(node.args[0].generators) == 1:
                 inner = node.args[0]  # which is gone through at once
                 node.args[0] = placed(ast.ListComp(inner.elt, inner.generators), inner)
+        if _is_of_runtime(node.func) and node.func.attr in OF_NAMES:
+            return node
         found = self._next(node)
         if found is not None:
             return found

@@ -17,8 +17,9 @@ _FUTURE = 0x1FE0000  # flags of `from __future__`
 class Conversion:
     """What became of a code object: new code and its text, or why there is none."""
 
-    def __init__(self, code=None, tree=None, why=None):
+    def __init__(self, code=None, tree=None, why=None, nones=frozenset()):
         self.code, self._tree, self.why = code, tree, why
+        self.nones = nones  # names that have no value in the place of None
 
     def text(self):
         """The rewritten source."""
@@ -26,7 +27,7 @@ class Conversion:
 
 
 _conversions: dict = {}  # by id of a code object: (weak reference to it, Conversion)
-# function: {calls of several kinds: converted function}
+# function: {what is wished for it: (converted function, names that have no value in the place of None)}
 _functions: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 # What rewritten functions find under the name of the runtime; it puts itself there.
 runtime_cell = types.CellType()
@@ -59,17 +60,20 @@ def convert(function):
     known = _functions.get(function, {})
     kinds = wishes.calls_of_kinds(function.__code__)
     ways = wishes.lines_of_ways(function.__code__)
-    key = frozenset(kinds.items()), ways
-    found = known.get(key)
+    wanted = wishes.names_of_none(function.__code__)
+    key = frozenset(kinds.items()), ways, frozenset((n, line) for n, lines in wanted.items() for line in lines)
+    found, nones = known.get(key, (None, ()))
     if found is None:
         if id(function.__code__) in _made:
             return function
         conversion = conversion_of(function)
-        if (kinds or ways) and conversion.code is not None:
-            conversion = _convert(function, kinds, ways)
+        if (kinds or ways or wanted) and conversion.code is not None:
+            conversion = _convert(function, kinds, ways, wanted)
+        nones = conversion.nones
         found = function if conversion.code is None else _with_code(function, conversion.code)
         if found is not function:
-            _functions.setdefault(function, {})[key] = found
+            _functions.setdefault(function, {})[key] = found, nones
+    wishes.note_names(function.__code__.co_filename, nones)
     return found
 
 
@@ -86,7 +90,7 @@ def _with_code(function, code):
     return made
 
 
-def _convert(function, kinds=None, ways=()):
+def _convert(function, kinds=None, ways=(), wanted=None):
     code = function.__code__
     if code.co_flags & LEFT_ALONE:
         return Conversion(why="it is a generator or coroutine")
@@ -98,13 +102,18 @@ def _convert(function, kinds=None, ways=()):
         node = source.copied(node)
         if owner is not None:
             source.mangle(node, owner)
+        nones = frozenset()
+        if wanted and not isinstance(node, ast.Lambda):
+            from proa.jit.dy2static.nones import without
+
+            nones = without(node, wanted)
         tree = _rewritten(node, properties.names_in(function.__globals__), kinds, ways)
         made = _compiled(tree, code)
     except (NotConverted, RecursionError) as error:
         return Conversion(why=str(error).splitlines()[0])
     if any(name not in (*code.co_freevars, RUNTIME) for name in made.co_freevars):
         return Conversion(why="its variables are not those of its source")
-    return Conversion(made, tree)
+    return Conversion(made, tree, nones=nones)
 
 
 def _rewritten(node, names, kinds=None, ways=()):

@@ -1,7 +1,7 @@
 """Reads of names that may hold a Maybe (maybe.py)."""
 
 from proa import _C
-from proa.jit.dy2static import checks, undefined, writes
+from proa.jit.dy2static import checks, undefined, wishes, writes
 from proa.jit.dy2static.maybe import Maybe
 
 
@@ -12,7 +12,10 @@ def bound(found, name):
     text = f"{name} has no value where it is read"
     if reason := undefined.reason(name):
         text += f": {reason}"
-    checks.expect(found.bound, UnboundLocalError(text))
+    kind = UnboundLocalError
+    if wishes.is_of_none(name):
+        kind, text = TypeError, text.replace("has no value", "is None", 1)
+    checks.expect(found.bound, kind(text))
     return found.value
 
 

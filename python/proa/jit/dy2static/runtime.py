@@ -11,16 +11,18 @@ from proa.jit.dy2static.branches import after, choose, if_
 from proa.jit.dy2static.calls import call, read
 from proa.jit.dy2static.checks import guarded, raised
 from proa.jit.dy2static.comprehensions import first, first_of_kinds, listed
+from proa.jit.dy2static.expressions import OF_NAMES
 from proa.jit.dy2static.generators import bounded
 from proa.jit.dy2static.items import item, item_of_kinds, put, slice_, within
 from proa.jit.dy2static.kinds import is_kind, of_kinds, one_kind
 from proa.jit.dy2static.loops import for_, while_
+from proa.jit.dy2static.nones import is_none, or_none
 from proa.jit.dy2static.reads import bound, own
 from proa.jit.dy2static.signals import BREAK, CONTINUE, RAISED, Mixed, Returned
 from proa.jit.dy2static.values import condition, is_late, truth
 
 __all__ = [
-    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "delete", "first", "first_of_kinds", "for_", "if_", "is_kind", "item", "item_of_kinds", "listed", "bound", "of_kinds", "one_kind", "own",
+    "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "delete", "first", "first_of_kinds", "for_", "if_", "is_kind", "is_none", "item", "item_of_kinds", "listed", "bound", "of_kinds", "one_kind", "or_none", "own",
     "guarded", "negated", "put", "raised", "read", "result", "slice_", "while_", "within", "write", "writing",
 ]  # fmt: skip
 
@@ -50,7 +52,7 @@ def _site(functions, named):
     """The site of an expression, by what gives parts of it, and by the names that it binds."""
     codes = [f.__code__ for f in functions]
     names = tuple(name for name in named if any(name in (*c.co_freevars, *c.co_names) for c in codes))
-    asked = {name for c in codes if "bound" in c.co_names for name in c.co_freevars}
+    asked = {name for c in codes if {"bound", *OF_NAMES} & set(c.co_names) for name in c.co_freevars}
     return codes[0].co_firstlineno, names, *_NOWHERE[2:5], tuple(sorted(asked.difference(named))), _NOWHERE[-1]
 
 

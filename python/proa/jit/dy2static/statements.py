@@ -23,7 +23,7 @@ change, names whose reads ask whether they have a value (maybe.py), and how its 
 import ast
 
 from proa.jit.dy2static import rewrites, scopes, source, unbound
-from proa.jit.dy2static.expressions import RUNTIME, Expressions, placed, runtime
+from proa.jit.dy2static.expressions import RUNTIME, Expressions, is_of_runtime, placed, runtime
 
 
 class NotConverted(Exception):
@@ -129,6 +129,8 @@ class Statements:
             value = statement.value and self._expression(statement.value)
             if not top:
                 value = runtime("Returned", value or ast.Constant(None), at=statement)
+            elif is_of_runtime(value, "or_none"):  # of several kinds: whoever called may go on with one
+                value = runtime("result", runtime("Returned", value, at=statement), at=statement)
             return [placed(ast.Return(value), statement)]
         if isinstance(statement, (ast.Break, ast.Continue)):
             name = "BREAK" if isinstance(statement, ast.Break) else "CONTINUE"

@@ -46,7 +46,9 @@ def explained(error):
 def conflict(name):
     """(reason, kind, wish) of a name that had a value of several kinds in the ways of a statement; None for others."""
     found = getattr(_thread, "reasons", {}).get(name)
-    return found if found is not None and found[1] is not None and (found[2] or (None,))[0] == "ways" else None
+    return (
+        found if found is not None and found[1] is not None and (found[2] or (None,))[0] in ("ways", "none") else None
+    )
 
 
 def reason(name):

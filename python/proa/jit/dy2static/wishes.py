@@ -62,6 +62,12 @@ def noted(error):
     return True
 
 
+def note_names(file, names):
+    """Some names of functions of a file are read where they may have no value."""
+    if names and getattr(_thread, "wishes", None) is not None:
+        _thread.wishes.update((file, None, name) for name in names)
+
+
 def generator(code):
     """The wish for the items of a generator as a list; None for other code."""
     return ("generator", code.co_filename, code.co_firstlineno, code.co_name) if code.co_flags & _GENERATOR else None
@@ -81,6 +87,25 @@ def lines_of_ways(code):
     """The lines in the file of a code object for whose `if` that is wished."""
     every = getattr(_thread, "wishes", None) or ()
     return frozenset(wish[2] for wish in every if wish[0] == "ways" and wish[1] == code.co_filename)
+
+
+def none(file, name, line):
+    """The wish that a name, which the statement of a line leaves None or not, has no value in the place of None (nones.py)."""
+    return ("none", file, name, line)
+
+
+def is_of_none(name):
+    """Whether such a wish is for a name."""
+    return any(wish[0] == "none" and wish[2] == name for wish in getattr(_thread, "wishes", None) or ())
+
+
+def names_of_none(code):
+    """{name: lines} in the file of a code object for which that is wished."""
+    found = {}
+    for wish in getattr(_thread, "wishes", None) or ():
+        if wish[0] == "none" and wish[1] == code.co_filename:
+            found.setdefault(wish[2], set()).add(wish[3])
+    return found
 
 
 def is_of_kinds(error):

@@ -46,13 +46,14 @@ def _how_many(mask):
 
 
 class _Truths:
-    """The truths of each image, side by side: boxes [images, M, 4], and which of them count."""
+    """The truths of each image, side by side: boxes [images, M, 4], which of them are there and which count."""
 
     def __init__(self, name, gt_boxes, is_crowd, scale=None):
         ops = _C.ops
         self.layout = layout_of(name, gt_boxes, name="gt_boxes")
         counts = ops.reshape(is_crowd, [-1, 1]).astype("int64") == 0
         self.counts = ops.squeeze(self.layout.padded(counts.astype("int64"), 0), [2]) > 0
+        self.there = ops.squeeze(self.layout.padded(ops.full_like(counts, 1).astype("int64"), 0), [2]) > 0
         self.boxes = self.layout.padded(gt_boxes, 0.0)
         if scale is not None:
             self.boxes = self.boxes * ops.unsqueeze(scale, [2])
@@ -68,33 +69,37 @@ class _Truths:
         return _C.ops.gather_nd(padded, _C.ops.stack([images, which], 1))
 
 
-def _best_anchors(overlaps, least):
-    """Anchors that overlap a truth by `least`, or more than any other anchor does: bool [images, N]."""
+def _best_anchors(overlaps, may, inside, least):
+    """Anchors that overlap a truth by `least`, or no less than any other anchor does: bool [images, N]."""
     ops = _C.ops
     highest = ops.max(overlaps, [1], True)
-    is_best = ops.logical_and(ops.abs(overlaps - highest) < _NEAR, highest > 0.0)
-    return ops.logical_or(is_best.any(2), ops.max(overlaps, 2) >= least)
-
-
-def _picked(mask):
-    """Where [images, N] is true: int64 numbers of images, and numbers in them."""
-    places = _C.ops.nonzero(mask).astype("int64")
-    return places[:, 0], places[:, 1]
+    is_best = ops.logical_and(may, ops.abs(overlaps - highest) < _NEAR).any(2)
+    return ops.logical_or(is_best, ops.logical_and(inside, ops.max(overlaps, 2) >= least))
 
 
 def _of_anchors(truths, overlaps, positive, negative, anchors, bbox_pred, cls_logits):
-    """(scores, places, (images, truths' numbers) of the positive ones, which scores are of positive ones, targets)"""
+    """(scores, places, (images, anchors) of the scores, which of them are of positive ones, targets, weights)
+
+    An anchor may be both, where no other one comes near a truth: it is negative then, and in its place among the positive ones
+    stands the first of them, with a weight of 0.
+    """
     ops = _C.ops
+    fake = ops.logical_and(positive, negative)
+    positive, first = ops.logical_and(positive, ops.logical_not(negative)), ops.argmax(positive.astype("int64"), 1)
     # Of each image the positive ones before the others.
     places = ops.nonzero(ops.stack([positive, negative], 1)).astype("int64")
-    images, is_negative, which = (places[:, i] for i in range(3))
-    scores = ops.gather_nd(cls_logits, ops.stack([images, which], 1))
-    images, which = _picked(positive)
-    predicted = ops.gather_nd(bbox_pred, ops.stack([images, which], 1))
-    nearest = ops.gather_nd(ops.argmax(overlaps, 2), ops.stack([images, which], 1))
+    score_of, is_negative = ops.stack([places[:, 0], places[:, 2]], 1), places[:, 1]
+    scores = ops.gather_nd(cls_logits, score_of)
+    places = ops.nonzero(ops.stack([fake, positive], 1)).astype("int64")
+    images, real = places[:, 0], places[:, 1]
+    which = ops.where(real == 0, ops.gather(first, images, 0), places[:, 2])
+    at = ops.stack([images, which], 1)
+    predicted, nearest = ops.gather_nd(bbox_pred, at), ops.gather_nd(ops.argmax(overlaps, 2), at)
     target = _codes(ops.gather(anchors, which, 0), truths.of(images, nearest))
-    target.stop_gradient = True
-    return scores, predicted, (images, nearest), is_negative == 0, target
+    weight = ops.unsqueeze(real, [1]).astype(target.dtype) + ops.full_like(target, 0.0)
+    for result in (target, weight):
+        result.stop_gradient = True
+    return scores, predicted, score_of, is_negative == 0, target, weight
 
 
 def rpn_target_assign(bbox_pred, cls_logits, anchor_box, anchor_var, gt_boxes, is_crowd, im_info,
@@ -102,8 +107,8 @@ def rpn_target_assign(bbox_pred, cls_logits, anchor_box, anchor_var, gt_boxes, i
                       rpn_negative_overlap=0.3, use_random=True):  # fmt: skip
     """Which anchors a network of proposals (Faster R-CNN) learns from, what it said of them, and what is right.
 
-    An anchor is positive that overlaps a truth by `rpn_positive_overlap`, or more than other anchors do, and negative that is
-    not positive and overlaps every truth by less than `rpn_negative_overlap`. Others are not taken.
+    An anchor is positive that overlaps a truth by `rpn_positive_overlap`, or no less than other anchors do, and negative that
+    overlaps every truth by less than `rpn_negative_overlap`; one that is both is negative. Others are not taken.
 
     Args:
         bbox_pred (Tensor): codes of places, [images, anchors, 4].
@@ -119,8 +124,9 @@ def rpn_target_assign(bbox_pred, cls_logits, anchor_box, anchor_var, gt_boxes, i
         use_random (bool): take any of them, else the first.
 
     Returns:
-        tuple of Tensor: scores [P + Q, 1], places [P, 4], labels int32 [P + Q, 1], right codes [P, 4] and their weights [P, 4],
-        which are 1: of P positive and Q negative anchors, image after image, of each the positive ones first.
+        tuple of Tensor: scores [P + Q, 1], places [R, 4], labels int32 [P + Q, 1], right codes [R, 4] and their weights [R, 4]:
+        of P positive and Q negative anchors, image after image, of each the positive ones first. For each anchor that would be
+        both, places begin with the first positive one of the image, with a weight of 0; other weights are 1.
 
     Raises:
         ValueError: nothing is known of the sequences of gt_boxes.
@@ -130,24 +136,24 @@ def rpn_target_assign(bbox_pred, cls_logits, anchor_box, anchor_var, gt_boxes, i
     truths = _Truths("rpn_target_assign", gt_boxes, is_crowd, scale)
     anchors = ops.reshape(anchor_box, [-1, 4])
     overlaps = truths.overlaps(ops.unsqueeze(anchors, [0]))
-    may = overlaps[:, :, 0] > -2.0
+    inside = overlaps[:, :, 0] > -2.0
     if rpn_straddle_thresh >= 0:
         beyond = float(rpn_straddle_thresh)
         low = ops.unsqueeze((anchors[:, :2] >= -beyond).all(1), [0])
         size = ops.concat([im_info[:, 1:2], im_info[:, 0:1]], 1) + beyond
         high = (ops.unsqueeze(anchors[:, 2:], [0]) < ops.unsqueeze(size, [1])).all(2)
-        may = ops.logical_and(low, high)
-        overlaps = ops.where(ops.unsqueeze(may, [2]), overlaps, ops.full_like(overlaps, -1.0))
-    best = _best_anchors(overlaps, rpn_positive_overlap)
-    low = ops.logical_and(may, ops.max(overlaps, 2) < rpn_negative_overlap)
-    positive = _some(best, int(rpn_batch_size_per_im * rpn_fg_fraction), use_random)
-    negative = ops.logical_and(low, ops.logical_not(best))
-    negative = _some(negative, int(rpn_batch_size_per_im) - _how_many(positive), use_random)
-    scores, places, _, labels, target = _of_anchors(
+        inside = ops.logical_and(low, high)
+        overlaps = ops.where(ops.unsqueeze(inside, [2]), overlaps, ops.full_like(overlaps, -1.0))
+    may = ops.logical_and(ops.unsqueeze(inside, [2]), ops.unsqueeze(truths.counts, [1]))
+    positive = _best_anchors(overlaps, may, inside, rpn_positive_overlap)
+    negative = ops.logical_and(inside, ops.max(overlaps, 2) < rpn_negative_overlap)
+    if rpn_fg_fraction > 0 and rpn_batch_size_per_im > 0:  # else all
+        positive = _some(positive, int(rpn_batch_size_per_im * rpn_fg_fraction), use_random)
+        negative = _some(negative, int(rpn_batch_size_per_im) - _how_many(positive), use_random)
+    scores, places, _, labels, target, weight = _of_anchors(
         truths, overlaps, positive, negative, anchors, bbox_pred, cls_logits
     )
-    labels = ops.unsqueeze(labels, [1]).astype("int32")
-    return scores, places, labels, target, ops.full_like(target, 1.0)
+    return scores, places, ops.unsqueeze(labels, [1]).astype("int32"), target, weight
 
 
 def retinanet_target_assign(bbox_pred, cls_logits, anchor_box, anchor_var, gt_boxes, gt_labels, is_crowd, im_info,
@@ -163,8 +169,8 @@ def retinanet_target_assign(bbox_pred, cls_logits, anchor_box, anchor_var, gt_bo
         positive_overlap, negative_overlap (float): as `rpn_positive_overlap` and `rpn_negative_overlap` there.
 
     Returns:
-        tuple of Tensor: scores [P + Q, num_classes], places [P, 4], labels int32 [P + Q, 1] (0: no truth), right codes [P, 4],
-        their weights [P, 4], which are 1, and int32 [images, 1]: one more than there are positive anchors, for
+        tuple of Tensor: scores [P + Q, num_classes], places [R, 4], labels int32 [P + Q, 1] (0: no truth), right codes [R, 4],
+        their weights [R, 4] (as of `rpn_target_assign`), and int32 [images, 1]: one more than the image has places, for
         `sigmoid_focal_loss`.
 
     Raises:
@@ -178,16 +184,25 @@ def retinanet_target_assign(bbox_pred, cls_logits, anchor_box, anchor_var, gt_bo
     truths = _Truths("retinanet_target_assign", gt_boxes, is_crowd, im_info[:, 2:3])
     anchors = ops.reshape(anchor_box, [-1, 4])
     overlaps = truths.overlaps(ops.unsqueeze(anchors, [0]))
-    positive = _best_anchors(overlaps, positive_overlap)
-    negative = ops.logical_and(ops.max(overlaps, 2) < negative_overlap, ops.logical_not(positive))
-    scores, places, taken, is_positive, target = _of_anchors(
+    may = overlaps > -0.5
+    positive = _best_anchors(overlaps, may, overlaps[:, :, 0] > -2.0, positive_overlap)
+    negative = ops.max(overlaps, 2) < negative_overlap
+    count = (_how_many(positive) + 1).astype("int32")
+    scores, places, score_of, is_positive, target, weight = _of_anchors(
         truths, overlaps, positive, negative, anchors, bbox_pred, cls_logits
     )
-    classes = truths.of(*taken, truths.layout.padded(ops.reshape(gt_labels, [-1]).astype("int32"), 0))
-    at = ops.nonzero(is_positive).astype("int64")
-    labels = ops.scatter_nd(at, classes, ops.shape(is_positive))
-    count = (_how_many(positive) + 1).astype("int32")
-    return scores, places, ops.unsqueeze(labels, [1]), target, ops.full_like(target, 1.0), count
+    nearest = ops.gather_nd(ops.argmax(overlaps, 2), score_of)
+    classes = truths.of(score_of[:, 0], nearest, truths.layout.padded(ops.reshape(gt_labels, [-1]).astype("int32"), 0))
+    labels = ops.where(is_positive, classes, ops.full_like(classes, 0))
+    return scores, places, ops.unsqueeze(labels, [1]), target, weight, count
+
+
+def _left_of_cascade(rois, stays):
+    """Boxes [images, N, 4] and which of them go on to the next stage; of an image without any a box of zeros does."""
+    ops = _C.ops
+    stays = ops.logical_and(stays, (rois[:, :, 2:] - rois[:, :, :2] + 1.0 > 0.0).all(2))
+    alone = ops.logical_and(ops.logical_not(stays.any(1, True)), ops.unsqueeze(_numbers(stays, 1), [0]) == 0)
+    return ops.where(ops.unsqueeze(alone, [2]), ops.full_like(rois, 0.0), rois), ops.logical_or(stays, alone)
 
 
 def generate_proposal_labels(rpn_rois, gt_classes, is_crowd, gt_boxes, im_info, batch_size_per_im=256, fg_fraction=0.25,
@@ -196,8 +211,9 @@ def generate_proposal_labels(rpn_rois, gt_classes, is_crowd, gt_boxes, im_info, 
                              max_overlap=None, return_max_overlap=False):  # fmt: skip
     """Which proposals the second half of a Faster R-CNN learns from, their classes and places.
 
-    The truths are proposals too. One that overlaps a truth by `fg_thresh` has its class; one whose best overlap lies from
-    `bg_thresh_lo` to below `bg_thresh_hi` is background.
+    The truths are proposals too, unless they do not count. One that overlaps a truth by `fg_thresh` has its class, whether the truth
+    counts or not; one whose best overlap lies from `bg_thresh_lo` to below `bg_thresh_hi` is background. An image without
+    proposals gives none.
 
     Args:
         rpn_rois (Tensor): proposals, [rows, 4], a sequence for each image, in pixels of what the network sees.
@@ -210,8 +226,8 @@ def generate_proposal_labels(rpn_rois, gt_classes, is_crowd, gt_boxes, im_info, 
         class_nums (int): how many classes there are, background included.
         use_random (bool): take any of them, else the first.
         is_cls_agnostic (bool): one place for all classes; class_nums is 2 then.
-        is_cascade_rcnn (bool): take all, whatever the two numbers say.
-        max_overlap (Tensor, optional): not used. return_max_overlap (bool): give the best overlap of each, too.
+        is_cascade_rcnn (bool): take all, whatever the two numbers say, but those whose `max_overlap` is 1: truths.
+        max_overlap (Tensor, optional): [rows], the best overlaps that the stage before returned. return_max_overlap (bool): give the best overlap of each, too.
 
     Returns:
         tuple of Tensor: proposals [K, 4], labels int32 [K, 1], right codes [K, 4 * class_nums] (0 but for the class), their weights
@@ -226,13 +242,22 @@ def generate_proposal_labels(rpn_rois, gt_classes, is_crowd, gt_boxes, im_info, 
     scale = ops.unsqueeze(im_info[:, 2:3], [2])
     truths = _Truths("generate_proposal_labels", gt_boxes, is_crowd)
     proposals = layout_of("generate_proposal_labels", rpn_rois, name="rpn_rois")
-    there = ops.squeeze(proposals.padded(ops.full_like(rpn_rois[:, :1], 1.0), 0.0), [2]) > 0.0
-    boxes = ops.concat([truths.boxes, proposals.padded(rpn_rois, 0.0) / scale], 1)
-    there = ops.concat([truths.counts, there], 1)
-    overlaps = truths.overlaps(boxes)
-    best = ops.where(there, ops.max(overlaps, 2), ops.full_like(overlaps[:, :, 0], -1.0))
-    positive = ops.logical_and(best >= fg_thresh, best > 0.0)
-    negative = ops.logical_and(there, ops.logical_and(best < bg_thresh_hi, ops.clip(best, 0.0, None) >= bg_thresh_lo))
+    is_roi = ops.squeeze(proposals.padded(ops.full_like(rpn_rois[:, :1], 1.0), 0.0), [2]) > 0.0
+    rois = proposals.padded(rpn_rois, 0.0) / scale
+    stays = is_roi
+    if is_cascade_rcnn and max_overlap is not None:
+        before = proposals.padded(ops.reshape(max_overlap, [-1]), 1.0)
+        rois, stays = _left_of_cascade(rois, ops.logical_and(is_roi, before < 1.0))
+    boxes = ops.concat([truths.boxes, rois], 1)
+    there = ops.concat([truths.there, stays], 1)
+    there = ops.logical_and(there, is_roi.any(1, True))
+    overlaps = _overlaps(boxes, truths.boxes)
+    overlaps = ops.where(ops.unsqueeze(truths.there, [1]), overlaps, ops.full_like(overlaps, -1.0))
+    largest = ops.clip(ops.max(overlaps, 2), 0.0, None)  # of an image without truths: 0
+    no_crowd = ops.concat([truths.counts, ops.full_like(is_roi, True)], 1)
+    best = ops.where(no_crowd, largest, ops.full_like(largest, -1.0))
+    positive = ops.logical_and(there, best >= fg_thresh)
+    negative = ops.logical_and(there, ops.logical_and(best < bg_thresh_hi, best >= bg_thresh_lo))
     negative = ops.logical_and(negative, ops.logical_not(positive))
     if not is_cascade_rcnn:
         positive = _some(positive, int(batch_size_per_im * fg_fraction), use_random)
@@ -254,7 +279,7 @@ def generate_proposal_labels(rpn_rois, gt_classes, is_crowd, gt_boxes, im_info, 
     results = [rois, ops.unsqueeze(labels, [1]), ops.reshape(target, [-1, width])]
     results += [ops.reshape(weight, [-1, width])] * 2
     if return_max_overlap:
-        results.append(ops.gather_nd(best, at))
+        results.append(ops.gather_nd(largest, at))
     lengths = ops.squeeze(_how_many(positive) + _how_many(negative), [1])
     for result in results:
         result.stop_gradient = True

@@ -92,7 +92,7 @@ def page():
         "dims: the caller gets that of the run, after `jit.save` too. What a function returns that it calls may be, too, unless a lambda",
         "or a comprehension calls it: the statement of the call and what follows it in its block are recorded for each kind, so that",
         "`if y is None` is Python's. So it is where the ways of an `if` or a ternary give values of several kinds that something reads:",
-        "what follows in the block is recorded in each way. A name that is None until a tensor gives it a value, and of which all but",
+        "what follows in the block is recorded in each way, up to the last statement that has the name. A name that is None until a tensor gives it a value, and of which all but",
         "`is None` reads a value for sure, is a value and whether there is one: what follows is recorded once, however many such `if`s",
         "there are, and `while found is None` is a loop of the program. What a block of `with` or a turn of a loop leaves to what comes after it,",
         "what lists and dicts hold, and what a file of another format holds, is of one kind.",

@@ -449,4 +449,5 @@ class _Choice:
             wish = wishes.none(self.state.file, key[-1], self.state.line)
             if not wishes.is_wished(wish):
                 return wish
-        return wishes.ways(self.state.file, self.state.line)
+        wish = wishes.ways(self.state.file, self.state.line, key[-1])
+        return wish if not wishes.is_wished(wish) else wishes.ways(self.state.file, self.state.line, None)

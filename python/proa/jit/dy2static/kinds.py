@@ -16,7 +16,7 @@ ternaries that may leave the call out become statements. This is not done in lam
 alternatives.py.
 
 Where the ways of an `if` give a name values of several kinds, and something reads that, what follows in its block is recorded in
-each way; so it is where a ternary does.
+each way, up to the last statement that has the name; so it is where a ternary does, to the end.
 """
 
 import ast
@@ -37,14 +37,18 @@ _MOST = 64  # copies of what follows, of all calls of a function
 
 def apart(node, wanted, ways, numbers):
     """Rewrites the statements of a function, in place, around calls at some positions (`wanted`: {position: number of kinds}), and
-    around each `if` of some lines (`ways`)."""
-    _Apart(wanted, ways, numbers).visit(node)
+    around each `if` of some lines (`ways`: line and name)."""
+    _Apart(wanted, ways, numbers, _names_in_functions(node)).visit(node)
     return node
 
 
 class _Apart(ast.NodeTransformer):
-    def __init__(self, wanted, ways, numbers):
-        self._wanted, self._ways, self._numbers, self._copies = wanted, ways, numbers, 0
+    def __init__(self, wanted, ways, numbers, in_functions):
+        self._wanted, self._numbers, self._copies = wanted, numbers, 0
+        self._in_functions = in_functions  # names that functions in this one may read wherever they are called
+        self._ways = {}  # names by line
+        for line, name in ways:
+            self._ways.setdefault(line, set()).add(name)
 
     def generic_visit(self, node):
         for name in ("body", "orelse", "finalbody"):
@@ -68,7 +72,9 @@ class _Apart(ast.NodeTransformer):
             count = self._wanted[_position(call)] if path else 0
             if not path or self._copies + count > _MOST:
                 if statements and self._is_apart(statement) and self._copies + 2 <= _MOST:
-                    return [*out, self._with_rest(statement, statements)]
+                    count = self._read_in(statement, statements)
+                    statement = self._with_rest(statement, statements[:count])
+                    return [*out, statement, *self._block(statements[count:])]
                 out.append(self.visit(statement))
                 continue
             self._copies += count
@@ -98,6 +104,28 @@ class _Apart(ast.NodeTransformer):
         if getattr(statement, "is_apart", False):
             return True
         return statement.lineno in self._ways or any(map(self._is_apart, statement.body + statement.orelse))
+
+    def _read_in(self, statement, rest):
+        """How many of the statements behind an `if` are up to the last one that has a name of several kinds."""
+        names = self._names_of(statement)
+        if names is None or names & self._in_functions:
+            return len(rest)
+        has = lambda s: any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(s))
+        return max((k for k, s in enumerate(rest, 1) if has(s)), default=0)
+
+    def _names_of(self, statement):
+        """The names for which an `if` is apart, those of what ends its ways included; None where it is to the end of the block."""
+        if not isinstance(statement, ast.If):
+            return set()
+        if getattr(statement, "is_apart", False):
+            return None
+        names = set(self._ways.get(statement.lineno, ()))
+        for inner in statement.body + statement.orelse:
+            more = self._names_of(inner)
+            if more is None:
+                return None
+            names |= more
+        return None if None in names else names
 
     def _with_rest(self, statement, rest):
         """The `if` with what follows it in each of its ways."""
@@ -179,6 +207,11 @@ class _Apart(ast.NodeTransformer):
                 else:
                     setattr(holder, field, read)
         return made
+
+
+def _names_in_functions(node):
+    inner = [n for n in ast.walk(node) if isinstance(n, scopes.FUNCTIONS) and n is not node]
+    return {n.id for function in inner for n in ast.walk(function) if isinstance(n, ast.Name)}
 
 
 def _expression(statement):

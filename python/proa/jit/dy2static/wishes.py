@@ -78,15 +78,16 @@ def kinds(code, position, count):
     return ("kinds", code.co_filename, position, count)
 
 
-def ways(file, line):
-    """The wish that what follows the `if` of a line is recorded for each of its ways (kinds.py)."""
-    return ("ways", file, line)
+def ways(file, line, name):
+    """The wish that what follows the `if` of a line is recorded for each of its ways (kinds.py), as far as it reads a name; to its
+    end where `name` is None."""
+    return ("ways", file, line, name)
 
 
 def lines_of_ways(code):
-    """The lines in the file of a code object for whose `if` that is wished."""
+    """(line, name) of each `if` in the file of a code object for which that is wished."""
     every = getattr(_thread, "wishes", None) or ()
-    return frozenset(wish[2] for wish in every if wish[0] == "ways" and wish[1] == code.co_filename)
+    return frozenset(wish[2:] for wish in every if wish[0] == "ways" and wish[1] == code.co_filename)
 
 
 def none(file, name, line):

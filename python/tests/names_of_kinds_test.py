@@ -1,4 +1,4 @@
-"""Names that are None until a tensor decides: what is read where it is None, programs that say so once, errors."""
+"""Names that are None or of several kinds until a tensor decides: what is read where it is None, programs that say so once, errors."""
 
 import pytest
 
@@ -117,3 +117,76 @@ def test_names_that_inner_functions_read():
     for value in (1.0, -1.0):
         x = paddle.to_tensor([value])
         assert converted(x).tolist() == of_another_function(x).tolist()
+
+
+def pairs_and_tensors(x):
+    out, s = x * 0, x.sum()
+    if s > 0:
+        a = x
+    else:
+        a = (s, 2)
+    out = out + (a[0] * a[1] if isinstance(a, tuple) else a)
+    if s > 1:
+        b = x.sum()
+    else:
+        b = x * 2
+    out = out + b.max() * len(b.shape)
+    if s > 2:
+        c = "much"
+    else:
+        c = "little"
+    out = out * len(c)
+    if s > 3:
+        d = x
+    else:
+        d = [x, s]
+    out = out + (sum(v.sum() for v in d) if isinstance(d, list) else d)
+    if s > 4:
+        e = x.astype("float64")
+    else:
+        e = x
+    out = out + (e * 3).astype("float32")
+    if s > 5:
+        f = 1
+    else:
+        f = {"x": x}
+    out = out + (f["x"] if isinstance(f, dict) else f)
+    if s > 6:
+        g = x
+    else:
+        g = x.sum()
+    out = out - g
+    if s > 7:
+        h = (x, x)
+    else:
+        h = (x,)
+    return out * len(h)
+
+
+def test_what_reads_a_name_of_several_kinds_is_copied_alone():
+    """Eight `if`s one after the other: copies of all that follows would be 256."""
+    converted = paddle.jit.to_static(pairs_and_tensors)
+    for value in (-1.0, 0.5, 1.0, 2.0, 3.0, 4.0, 7.0, 9.0):
+        x, y = (paddle.to_tensor([value, 0.25], stop_gradient=False) for _ in range(2))
+        got, want = converted(x), pairs_and_tensors(y)
+        got.sum().backward()
+        want.sum().backward()
+        assert got.tolist() == want.tolist() and x.grad.tolist() == y.grad.tolist()
+    assert _operations(str(converted.concrete_program.main_program)) < 400
+
+
+def of_a_function_before(x):
+    if x.sum() > 0:
+        y = x
+    else:
+        y = (x, x)
+    size = lambda: len(y) if isinstance(y, tuple) else 5
+    x = x * 2
+    return x * size()
+
+
+def test_names_that_are_read_by_functions_later():
+    converted = paddle.jit.to_static(of_a_function_before)
+    for value in (1.0, -1.0):
+        x = paddle.to_tensor([value])
+        assert converted(x).tolist() == of_a_function_before(x).tolist()

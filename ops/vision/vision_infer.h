@@ -48,6 +48,11 @@ Shape picked_places(const char* op, const Tensor& bboxes, const Tensor& scores,
 Shape picked_counts(const char* op, const Tensor& bboxes, const Tensor& scores,
                     const Tensor& rois_num = Tensor(), bool mark_none = false);
 
+// [boxes, resolution, resolution].
+Shape polygon_masks(const char* op, const Tensor& boxes, const Tensor& points,
+                    const Tensor& points_num, const Tensor& polygons_num,
+                    const Tensor& which, int64_t resolution);
+
 // [proposals, columns].
 Shape proposals(const char* op, const Tensor& scores, const Tensor& bbox_deltas,
                 const Tensor& img_size, const Tensor& anchors,

@@ -238,8 +238,8 @@ ELSEWHERE = (
     "lod_reset sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as sequence_first_step "
     "sequence_last_step sequence_pad sequence_pool sequence_reshape sequence_reverse sequence_scatter sequence_slice "
     "sequence_softmax sequence_unpad "
-    # In fluid_targets_test, fluid_proposals_test and fluid_beams_test.
-    "rpn_target_assign retinanet_target_assign generate_proposal_labels anchor_generator collect_fpn_proposals "
+    # In fluid_targets_test, fluid_masks_test, fluid_proposals_test and fluid_beams_test.
+    "rpn_target_assign retinanet_target_assign generate_proposal_labels generate_mask_labels detection_map anchor_generator collect_fpn_proposals "
     "distribute_fpn_proposals generate_proposals retinanet_detection_output beam_search beam_search_decode "
     # In fluid_cells_test and fluid_detection_test.
     "GRUCell LSTMCell RNNCell lstm_unit rnn box_coder matrix_nms multiclass_nms yolo_box yolov3_loss "
@@ -284,7 +284,7 @@ def test_every_function_is_called_somewhere():
     modules = {"nn", "loss", "tensor", "ops", "math", "io", "control_flow", "learning_rate_scheduler", "metric_op",
                "utils", "collective", "distributions", "core", "arguments", "rnn", "sequence_lod", "recurrent_blocks",
                "switches", "py_readers", "detection", "recognition", "loops", "blocks", "images", "helpers", "ssd",
-               "targets", "proposals", "beams", "uneven"}  # fmt: skip
+               "targets", "masks", "precision", "proposals", "beams", "uneven"}  # fmt: skip
     called = {re.sub(r"[ =].*", "", name) for name in CALLS} | set(_UNARY) | set(ELSEWHERE)
     assert public - modules - called == set()
     assert called - public == set()

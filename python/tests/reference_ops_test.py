@@ -289,8 +289,8 @@ def test_resized_to_one_element(method, tmp_path):
 
 
 def test_unknown_ones_are_listed(tmp_path):
-    with pytest.raises(NotImplementedError, match=r"(?s)not known:\n  detection_map \(class_num=4\) in 1 op"):
-        run(tmp_path, "detection_map", {"DetectRes": x34}, {"class_num": 4}, ["MAP"])
+    with pytest.raises(NotImplementedError, match=r"(?s)not known:\n  similarity_focus \(axis=1\) in 1 op"):
+        run(tmp_path, "similarity_focus", {"X": x34}, {"axis": 1}, ["Out"])
     with pytest.raises(NotImplementedError, match=r"relu attributes \(power=2\)"):
         run(tmp_path, "relu", {"X": x34}, {"power": 2}, ["Out"])
     with pytest.raises(ValueError, match="input 'Z' is not known"):

@@ -31,6 +31,7 @@
 #include "ops/manipulation/strided_ops.h"
 #include "ops/manipulation/view_ops.h"
 #include "ops/nn/dropout_ops.h"
+#include "ops/nn/max_pool_ops.h"
 #include "ops/nn/softmax_ops.h"
 #include "ops/optimizer/adam_ops.h"
 #include "ops/optimizer/gradient_descent_ops.h"
@@ -198,6 +199,8 @@ class Bandwidth {
                  c = Filled({n_ / 3, 3});
     const Tensor image = Filled({n_ / (64 * 3136), 64, 3136});
     const Tensor half = ops::cast(x, DType::kBFloat16);
+    const Tensor pixels = Filled({n_ / (64 * 3136), 56, 56, 64});
+    const Tensor quarter = Filled({n_ / (64 * 3136), 28, 28, 64});
     const double part =
         static_cast<double>(image.numel()) / static_cast<double>(n_);
     static constexpr int64_t kFirst[] = {0}, kMiddle[] = {1}, kLast[] = {-1},
@@ -212,6 +215,15 @@ class Bandwidth {
         [=] { return ops::sum(c, kLast); });
     Add("sum of [N, 3] over first axis", 4,
         [=] { return ops::sum(c, kFirst); });
+    for (const int64_t kernel : {2, 3}) {
+      Add("max_pool_grad of " + std::to_string(kernel) + " by stride 2",
+          9 * part, [=] {
+            const int64_t sizes[] = {kernel, kernel}, stride[] = {2, 2};
+            const int64_t padding[] = {kernel - 2, kernel - 2};
+            return ops::max_pool_grad(quarter, pixels, sizes, stride, padding,
+                                      false, "NHWC");
+          });
+    }
     Add("sum of bfloat16", 2, [=] { return ops::sum(half); });
     Add("mean", 4, [=] { return ops::mean(x); });
     Add("mean over last axis", 4, [=] { return ops::mean(a, kLast); });

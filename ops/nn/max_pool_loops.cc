@@ -2,12 +2,13 @@
 #include "ops/nn/max_pool_loops.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "ops/nn/float_copy.h"
+#include "ops/nn/max_pool_grad_rows.h"
+#include "ops/nn/max_pool_keys.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
@@ -15,33 +16,6 @@ namespace {
 // Elements that loops take at a time, with room behind each row for what the
 // last step of one takes too much.
 constexpr int64_t kLanes = 16;
-
-// Floats as integers of the same order, since integers compare without NaN: -0
-// below +0, NaN above all. Both ways.
-template <typename A>
-struct Key;
-template <>
-struct Key<float> {
-  using type = int32_t;
-};
-template <>
-struct Key<double> {
-  using type = int64_t;
-};
-
-template <typename K>
-inline K Flip(K bits) {
-  return bits ^ ((bits >> (8 * sizeof(K) - 1)) & std::numeric_limits<K>::max());
-}
-template <typename A>
-inline typename Key<A>::type KeyOf(A v) {
-  using K = typename Key<A>::type;
-  return v != v ? std::numeric_limits<K>::max() : Flip(std::bit_cast<K>(v));
-}
-template <typename A, typename K>
-inline A ValueOf(K key) {
-  return std::bit_cast<A>(Flip(key));
-}
 
 // The maxima of output rows of one image, as keys, and where they are: at
 // (plane * height + row) * width + column.
@@ -347,85 +321,18 @@ void Forward(const PoolGeometry& g, const PoolRows& rows, const void* x_data,
   }
 }
 
-// sums[k] += grads[k] for the first n lanes whose maximum is at `place`. Not
-// to be unrolled: of what a compiler unrolls it makes no vectors afterwards.
-template <typename A, typename K>
-inline void AddWhere(const K* __restrict at, K place, int64_t n,
-                     const A* __restrict grads, A* __restrict sums) {
-  const K count = static_cast<K>(std::min(n, kLanes));
-#pragma GCC unroll 1
-  for (int l = 0; l < kLanes; ++l) {
-    const K here = -static_cast<K>((at[l] == place) & (l < count));
-    sums[l] += std::bit_cast<A>(std::bit_cast<K>(grads[l]) & here);
-  }
-}
-
-// Goes by input rows, so that each is written once: it gathers from the windows
-// that see it. Each tap looks whether it is the place of the maximum, since
-// stores to places of their own, one for each channel, are no vectors.
-template <typename T>
-void Grad(const PoolGeometry& g, const PoolRows& rows, const void* grad_data,
-          const void* x_data, void* x_grad) {
-  using A = typename Maxima<T>::A;
-  using K = typename Maxima<T>::K;
-  const int64_t channels = rows.channels, in_width = g.in[2] * channels;
-  const int64_t out_width = g.out[2] * channels;
-  const T* const grad_out = static_cast<const T*>(grad_data) + rows.out_start;
-  Maxima<T> maxima(g, channels, true);
-  maxima.SetImage(static_cast<const T*>(x_data) + rows.in_start);
-  // The output rows that see an input row, at i % kept.
-  const int64_t kept = std::min(
-      (g.window.kernel[1] + g.window.stride[1] - 1) / g.window.stride[1],
-      g.out[1]);
-  const int64_t room = maxima.RowRoom();
-  std::vector<A> grads(kept * room), sums(in_width + kLanes);
-  std::vector<K> best(room), at(kept * room);
-  const auto top_of = [&](int64_t i) {
-    return i * g.window.stride[1] - g.window.pad_before[1];
-  };
-  int64_t first = 0, found = 0;  // output rows
-  for (int64_t r = rows.first; r < rows.last; ++r) {
-    while (first < g.out[1] && top_of(first) + g.window.kernel[1] <= r) ++first;
-    std::fill(sums.begin(), sums.end(), A(0));
-    for (int64_t i = first; i < g.out[1] && top_of(i) <= r; ++i) {
-      K* const row_at = at.data() + i % kept * room;
-      A* const row_grads = grads.data() + i % kept * room;
-      if (i >= found) {
-        found = i + 1;
-        maxima.FindRow(i, best.data(), row_at);
-        const T* const from = grad_out + i * out_width;
-        for (int64_t k = 0; k < out_width; ++k)
-          row_grads[k] = static_cast<A>(from[k]);
-      }
-      for (int64_t j = 0; j < g.out[2]; ++j) {
-        int64_t left, right;
-        g.Range(2, j, &left, &right);
-        for (int64_t q = left; q < right; ++q) {
-          const K place = static_cast<K>(r * g.in[2] + q);
-          for (int64_t c = 0; c < channels; c += kLanes)
-            AddWhere(row_at + j * channels + c, place, channels - c,
-                     row_grads + j * channels + c,
-                     sums.data() + q * channels + c);
-        }
-      }
-    }
-    T* const to = static_cast<T*>(x_grad) + rows.in_start + r * in_width;
-    for (int64_t k = 0; k < in_width; ++k) to[k] = T(sums[k]);
-  }
-}
-
 }  // namespace
 
 MaxPoolLoops MaxPoolLoopsFor(DType dtype) {
   switch (dtype) {
     case DType::kFloat16:
-      return {Forward<float16>, Grad<float16>};
+      return {Forward<float16>, MaxPoolGradRows<float16>};
     case DType::kBFloat16:
-      return {Forward<bfloat16>, Grad<bfloat16>};
+      return {Forward<bfloat16>, MaxPoolGradRows<bfloat16>};
     case DType::kFloat32:
-      return {Forward<float>, Grad<float>};
+      return {Forward<float>, MaxPoolGradRows<float>};
     default:
-      return {Forward<double>, Grad<double>};
+      return {Forward<double>, MaxPoolGradRows<double>};
   }
 }
 

@@ -12,7 +12,7 @@ _WINDOWS = [  # kernel, stride, padding, ceil_mode
     ((5, 5), (1, 1), (2, 2), False),
     ((2, 3), (3, 1), (0, 1), True),
 ]
-_SHAPES = [(2, 3, 7, 9), (1, 6, 8, 8), (2, 16, 5, 6), (1, 33, 9, 7), (3, 70, 6, 5)]
+_SHAPES = [(2, 3, 7, 9), (1, 6, 8, 8), (2, 16, 5, 6), (1, 33, 9, 7), (3, 70, 6, 5), (1, 32, 4, 3)]
 
 
 def _size(length, kernel, stride, padding, ceil_mode):
@@ -93,6 +93,19 @@ def test_short_floats_are_exact(dtype):
     short = proa._C.ops.max_pool2d(x, [3, 3], [2, 2], [1, 1], False, "NHWC")
     full = proa._C.ops.max_pool2d(x.astype("float32"), [3, 3], [2, 2], [1, 1], False, "NHWC")
     np.testing.assert_array_equal(short.astype("float32").numpy(), full.numpy())
+
+
+@pytest.mark.parametrize("window", [(2, 2, 0), (3, 2, 1), (3, 1, 1)])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_short_gradients_round_once(dtype, window):
+    rng, (kernel, stride, padding) = np.random.default_rng(3), window
+    rest = [[kernel] * 2, [stride] * 2, [padding] * 2, False, "NHWC"]
+    x = proa.to_tensor(np.round(rng.standard_normal((2, 6, 6, 21)), 1).astype("float32")).astype(dtype)
+    size = _size(6, kernel, stride, padding, False)
+    grad = proa.to_tensor(rng.standard_normal((2, size, size, 21)).astype("float32")).astype(dtype)
+    short = proa._C.ops.max_pool_grad(grad, x, *rest)
+    full = proa._C.ops.max_pool_grad(grad.astype("float32"), x.astype("float32"), *rest)
+    np.testing.assert_array_equal(short.astype("float32").numpy(), full.astype(dtype).astype("float32").numpy())
 
 
 def test_zeros_keep_their_sign():

@@ -1,0 +1,240 @@
+// The gradient of max pooling by input rows. Compiled once for each instruction
+// set.
+#ifndef PROA_OPS_NN_MAX_POOL_GRAD_ROWS_H_
+#define PROA_OPS_NN_MAX_POOL_GRAD_ROWS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "ops/nn/float_copy.h"
+#include "ops/nn/max_pool_keys.h"
+#include "ops/nn/max_pool_loops.h"
+#include "ops/nn/pool_geometry.h"
+#include "ops/primitives/cpu/vectors.h"
+
+namespace proa::inline v0::ops::PROA_ISA {
+
+// Each input row is written once: it gathers from the windows that see it. Each
+// tap looks whether it is the place of the maximum, since stores to places of
+// their own, one for each channel, are no vectors.
+//
+// Channels are lanes. Of fewer channels than lanes, or what is left of them,
+// whole vectors are read and written all the same, pixel by pixel from the
+// left, so that each overwrites what its neighbour wrote too much; rows have
+// room for the last one.
+template <typename T>
+class MaxPoolGradient {
+ public:
+  MaxPoolGradient(const PoolGeometry& g, const PoolRows& rows,
+                  const T* grad_out, const T* x, T* x_grad)
+      : g_(g),
+        grad_out_(grad_out + rows.out_start),
+        x_(x + rows.in_start),
+        x_grad_(x_grad + rows.in_start),
+        channels_(rows.channels),
+        in_width_(g.in[2] * channels_),
+        out_width_(g.out[2] * channels_),
+        in_room_(in_width_ + kLanes),
+        out_room_(out_width_ + kLanes),
+        keys_kept_(std::min(g.window.kernel[1], g.in[1])),
+        rows_kept_(std::min(
+            (g.window.kernel[1] + g.window.stride[1] - 1) / g.window.stride[1],
+            g.out[1])),
+        whole_(std::is_same_v<T, A> && channels_ % kLanes == 0),
+        keys_(keys_kept_ * in_room_),
+        at_(rows_kept_ * out_room_),
+        grads_(whole_ ? 0 : rows_kept_ * out_room_),
+        sums_(in_room_),
+        rows_(keys_kept_),
+        seen_(rows_kept_) {}
+
+  void Run(int64_t begin, int64_t end) {
+    int64_t first = 0, found = 0;  // output rows
+    for (int64_t r = begin; r < end; ++r) {
+      while (first < g_.out[1] && TopOf(first) + g_.window.kernel[1] <= r)
+        ++first;
+      int64_t count = 0;
+      for (int64_t i = first; i < g_.out[1] && TopOf(i) <= r; ++i) {
+        if (i >= found) {
+          found = i + 1;
+          Find(i);
+        }
+        const int64_t kept = i % rows_kept_ * out_room_;
+        seen_[count++] = {
+            at_.data() + kept,
+            whole_ ? Whole(grad_out_ + i * out_width_) : grads_.data() + kept};
+      }
+      Gather(r, count);
+    }
+  }
+
+ private:
+  using A = typename Accumulate<T>::type;
+  using K = typename Key<A>::type;
+  using VA = VectorOf<A>;
+  using VK = VectorOf<K>;
+  static constexpr int64_t kLanes = VA::kLanes;
+
+  // An output row that sees an input row.
+  struct Seen {
+    const K* at;
+    const A* grads;
+  };
+
+  int64_t TopOf(int64_t i) const {
+    return i * g_.window.stride[1] - g_.window.pad_before[1];
+  }
+  static const A* Whole(const T* row) {
+    return reinterpret_cast<const A*>(row);
+  }
+
+  // The places of the maxima of output row i, -1 where there are none.
+  void Find(int64_t i) {
+    int64_t top, bottom;
+    g_.Range(1, i, &top, &bottom);
+    for (int64_t r = std::max(top, next_key_); r < bottom; ++r) {
+      const T* const __restrict from = x_ + r * in_width_;
+      K* const __restrict to = KeyRow(r);
+      for (int64_t k = 0; k < in_width_; ++k)
+        to[k] = KeyOf(static_cast<A>(from[k]));
+      next_key_ = r + 1;
+    }
+    if (!whole_) {
+      const T* const __restrict from = grad_out_ + i * out_width_;
+      A* const __restrict to = grads_.data() + i % rows_kept_ * out_room_;
+      for (int64_t k = 0; k < out_width_; ++k) to[k] = static_cast<A>(from[k]);
+    }
+    const int64_t height = std::max<int64_t>(bottom - top, 0);
+    for (int64_t r = 0; r < height; ++r) rows_[r] = KeyRow(top + r);
+    K* at = at_.data() + i % rows_kept_ * out_room_;
+    for (int64_t j = 0; j < g_.out[2]; ++j, at += channels_) {
+      int64_t left, right;
+      g_.Range(2, j, &left, &right);
+      const int64_t width = std::max<int64_t>(right - left, 0);
+      const K place = static_cast<K>(top * g_.in[2] + left);
+      if (height == 0 || width == 0) {
+        std::fill_n(at, channels_, K(-1));
+      } else if (height == 2 && width == 2) {
+        FindWindow<2>(2, 2, left, place, at);
+      } else if (height == 3 && width == 3) {
+        FindWindow<3>(3, 3, left, place, at);
+      } else {
+        FindWindow<0>(height, width, left, place, at);
+      }
+    }
+  }
+
+  K* KeyRow(int64_t r) { return keys_.data() + r % keys_kept_ * in_room_; }
+
+  // Of a window whose rows are in rows_ and begin at column `left`, which is
+  // `place`. kSize: how many rows and columns there are, or 0.
+  template <int kSize>
+  void FindWindow(int64_t rows, int64_t columns, int64_t left, K place,
+                  K* at) const {
+    const int64_t height = kSize > 0 ? kSize : rows;
+    const int64_t width = kSize > 0 ? kSize : columns;
+    const K line = static_cast<K>(g_.in[2]);
+    const int64_t channels = channels_;
+    for (int64_t c = 0; c < channels; c += kLanes) {
+      // Below all keys.
+      auto best = typename VK::Type{} + std::numeric_limits<K>::min();
+      typename VK::Type where = {};
+      auto row_place = typename VK::Type{} + place;
+      for (int64_t r = 0; r < height; ++r, row_place += line) {
+        const K* key = rows_[r] + left * channels + c;
+        auto here = row_place;
+        for (int64_t q = 0; q < width; ++q, key += channels, here += 1) {
+          const auto k = VK::Load(key);
+          const auto take = k > best;
+          best = take ? k : best;
+          where = take ? here : where;
+        }
+      }
+      VK::Store(at + c, where);
+    }
+  }
+
+  // Input row r, which the first `count` of seen_ see.
+  void Gather(int64_t r, int64_t count) {
+    T* const to = x_grad_ + r * in_width_;
+    A* sums = whole_ ? reinterpret_cast<A*>(to) : sums_.data();
+    const int64_t stride = g_.window.stride[2];
+    // The output columns [first, last) see column q; the windows of `first` end
+    // at `ends`, that of `last` begins at `begins`.
+    int64_t first = 0, last = 0;
+    int64_t begins = -g_.window.pad_before[2];
+    int64_t ends = begins + g_.window.kernel[2];
+    K place = static_cast<K>(r * g_.in[2]);
+    for (int64_t q = 0; q < g_.in[2]; ++q, ++place, sums += channels_) {
+      for (; first < g_.out[2] && ends <= q; ends += stride) ++first;
+      for (; last < g_.out[2] && begins <= q; begins += stride) ++last;
+      const int64_t columns = std::max<int64_t>(last - first, 0);
+      if (count == 1 && columns == 1) {
+        GatherPixel<1, 1>(1, 1, first, place, sums);
+      } else if (count == 1 && columns == 2) {
+        GatherPixel<1, 2>(1, 2, first, place, sums);
+      } else if (count == 2 && columns == 1) {
+        GatherPixel<2, 1>(2, 1, first, place, sums);
+      } else if (count == 2 && columns == 2) {
+        GatherPixel<2, 2>(2, 2, first, place, sums);
+      } else {
+        GatherPixel<0, 0>(count, columns, first, place, sums);
+      }
+    }
+    if (whole_) return;
+    T* const __restrict out = to;
+    const A* const __restrict from = sums_.data();
+    for (int64_t k = 0; k < in_width_; ++k) out[k] = T(from[k]);
+  }
+
+  // The sum over the windows of output columns [first, first + columns) in the
+  // first `rows` of seen_; kRows and kColumns are these numbers, or 0.
+  template <int kRows, int kColumns>
+  void GatherPixel(int64_t rows, int64_t columns, int64_t first, K place,
+                   A* to) const {
+    if (kRows > 0) rows = kRows;
+    if (kColumns > 0) columns = kColumns;
+    const int64_t channels = channels_;
+    const Seen* const seen = seen_.data();
+    const auto here = typename VK::Type{} + place;
+    for (int64_t c = 0; c < channels; c += kLanes) {
+      typename VA::Type sum = {};
+      for (int64_t i = 0; i < rows; ++i) {
+        const K* at = seen[i].at + first * channels + c;
+        const A* grad = seen[i].grads + first * channels + c;
+        for (int64_t j = 0; j < columns; ++j) {
+          const auto hit = VK::Load(at + j * channels) == here;
+          sum += hit ? VA::Load(grad + j * channels) : typename VA::Type{};
+        }
+      }
+      VA::Store(to + c, sum);
+    }
+  }
+
+  const PoolGeometry& g_;
+  const T *const grad_out_, *const x_;
+  T* const x_grad_;
+  const int64_t channels_, in_width_, out_width_, in_room_, out_room_;
+  const int64_t keys_kept_, rows_kept_;
+  const bool whole_;  // rows are read and written where they lie
+  int64_t next_key_ = 0;
+  std::vector<K> keys_, at_;  // input row r at r % keys_kept_, and so on
+  std::vector<A> grads_, sums_;
+  std::vector<const K*> rows_;  // of the window looked at
+  std::vector<Seen> seen_;
+};
+
+template <typename T>
+void MaxPoolGradRows(const PoolGeometry& g, const PoolRows& rows,
+                     const void* grad_out, const void* x, void* x_grad) {
+  MaxPoolGradient<T>(g, rows, static_cast<const T*>(grad_out),
+                     static_cast<const T*>(x), static_cast<T*>(x_grad))
+      .Run(rows.first, rows.last);
+}
+
+}  // namespace proa::inline v0::ops::PROA_ISA
+
+#endif  // PROA_OPS_NN_MAX_POOL_GRAD_ROWS_H_

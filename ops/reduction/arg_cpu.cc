@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "ops/primitives/cast_value.h"
@@ -221,11 +222,63 @@ int64_t FindInLongLine(const T* line, int64_t n) {
   return best;
 }
 
-// Lines of kN elements one behind the other: the loop over lines vectorizes.
+// Lane l: element l * kN + kColumn of kN vectors that lie one behind the other.
+template <class V, int kN, int kColumn, int... l>
+typename V::Values Column(const typename V::Values (&v)[kN],
+                          std::integer_sequence<int, l...>) {
+  constexpr int kTwo = 2 * V::kLanes, kThree = 3 * V::kLanes;
+  // One vector after the other gives the lanes whose elements it holds; until
+  // then a lane is of no meaning.
+  auto c = __builtin_shufflevector(
+      v[0], v[1], (l * kN + kColumn < kTwo ? l * kN + kColumn : 0)...);
+  if constexpr (kN > 2) {
+    c = __builtin_shufflevector(
+        c, v[2],
+        (l * kN + kColumn < kTwo     ? l
+         : l * kN + kColumn < kThree ? l * kN + kColumn - V::kLanes
+                                     : 0)...);
+  }
+  if constexpr (kN > 3) {
+    c = __builtin_shufflevector(
+        c, v[3], (l * kN + kColumn < kThree ? l : l * kN + kColumn - kTwo)...);
+  }
+  return c;
+}
+
+// As many lines of kN elements as there are lanes.
+template <class Order, int kN, class T, class I, int... i>
+void FindInLaneLines(const T* data, I* found,
+                     std::integer_sequence<int, i...>) {
+  using V = Vectors<T>;
+  constexpr auto kEach = std::make_integer_sequence<int, V::kLanes>();
+  typename V::Values v[kN];
+  for (int k = 0; k < kN; ++k) v[k] = V::Load(data + k * V::kLanes);
+  auto best = Column<V, kN, 0>(v, kEach);
+  typename V::Places at = {};
+  const auto take = [&](auto values, typename V::Place place) {
+    const auto wins = Order::LanesWin(values, best);
+    best = wins ? values : best;
+    at = wins ? typename V::Places{} + place : at;
+  };
+  (take(Column<V, kN, i + 1>(v, kEach), i + 1), ...);
+  typedef I Found __attribute__((vector_size(V::kLanes * sizeof(I))));
+  const auto out = __builtin_convertvector(at, Found);
+  std::memcpy(found, &out, sizeof(out));
+}
+
+// Lines of kN elements one behind the other: lines are lanes, by shuffles, for
+// which gcc alone goes element by element.
 template <class Order, int kN, class T, class I>
 void FindInShortLines(const T* data, int64_t lines, I* found) {
+  int64_t r = 0;
+  if constexpr (kHasVectors<T>) {
+    constexpr int64_t kLanes = Vectors<T>::kLanes;
+    for (; r + kLanes <= lines; r += kLanes)
+      FindInLaneLines<Order, kN>(data + r * kN, found + r,
+                                 std::make_integer_sequence<int, kN - 1>());
+  }
 #pragma GCC ivdep
-  for (int64_t r = 0; r < lines; ++r) {
+  for (; r < lines; ++r) {
     auto best = static_cast<Compared<T>>(data[r * kN]);
     int32_t at = 0;
 #pragma GCC unroll 8

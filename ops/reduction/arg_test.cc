@@ -50,10 +50,12 @@ void Compare(const Shape& shape, int values, double nan) {
     const int64_t n = x.size(axis);
     for (int d = axis + 1; d < x.rank(); ++d) inner *= x.size(d);
     const Tensor most = ops::argmax(x, axis), least = ops::argmin(x, axis);
+    const Tensor narrow = ops::argmax(x, axis, false, DType::kInt32);
     for (int64_t i = 0; i < most.numel(); ++i) {
       const T* line = x.data<T>() + i / inner * n * inner + i % inner;
       ASSERT_EQ(most.data<int64_t>()[i], Slow(line, n, inner, true))
           << ToString(shape) << " axis " << axis << " at " << i;
+      ASSERT_EQ(narrow.data<int32_t>()[i], most.data<int64_t>()[i]);
       ASSERT_EQ(least.data<int64_t>()[i], Slow(line, n, inner, false))
           << ToString(shape) << " axis " << axis << " at " << i;
     }
@@ -71,8 +73,9 @@ TYPED_TEST(Arg, AnyShape) {
     SetNumThreads(threads);
     for (const Shape& shape :
          {Shape{200000}, Shape{513}, Shape{40, 700}, Shape{700, 40},
-          Shape{9, 2049}, Shape{2100, 3}, Shape{6, 17, 23}, Shape{1, 1500}}) {
-      for (const double nan : {0., 0.0003, 0.01}) {
+          Shape{9, 2049}, Shape{2100, 3}, Shape{2113, 2}, Shape{1037, 4},
+          Shape{5, 3}, Shape{6, 17, 23}, Shape{1, 1500}}) {
+      for (const double nan : {0., 0.0003, 0.01, 0.3}) {
         Compare<TypeParam>(shape, 5, nan);
         Compare<TypeParam>(shape, 250, nan);
       }

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "ops/onednn/flip_pack.h"
 #include "ops/onednn/pack_at_once.h"
 #include "ops/onednn/reorder.h"
 #include "ops/onednn/reorders.h"
@@ -132,6 +133,10 @@ IntrusivePtr<Storage> Pack(const Tensor& weight, const PackFormat& format,
     from = scaled->data();
   }
   if (format.flip > 1) {
+    IntrusivePtr<Storage> out =
+        Room(static_cast<int64_t>(format.to.get_size()), keep);
+    if (FlipAndPack(format.from, from, format.flip, format.to, out->data()))
+      return out;
     turned = Storage::Allocate(weight.bytes(), Place());
     const auto flip =
         ItemSize(weight.dtype()) == 4 ? FlipRuns<uint32_t> : FlipRuns<uint16_t>;

@@ -177,10 +177,9 @@ TEST(CommonSubexpressions, In16BitsOnlyWhereNobodyAsksForGradients) {
   const std::string head =
       "  %0 = input \"x\" : [2] float32\n"
       "  %1 = cast(%0, dtype=bfloat16) : [2] bfloat16\n";
-  const std::string body =
-      head +
-      "  %2 = cast(%0, dtype=bfloat16) : [2] bfloat16\n"
-      "  %3 = add(%1, %2) : [2] bfloat16\n";
+  const std::string body = head +
+                           "  %2 = cast(%0, dtype=bfloat16) : [2] bfloat16\n"
+                           "  %3 = add(%1, %2) : [2] bfloat16\n";
   EXPECT_EQ(After("common_subexpressions", body, {3}), body);
   EXPECT_EQ(After("equal_calls", body, {3}),
             head + "  %3 = add(%1, %1) : [2] bfloat16\n");

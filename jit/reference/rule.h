@@ -23,12 +23,13 @@
 // cond. Of sequences (lod_level) `levels("X")` is a list of the lengths,
 // outermost first, `lengths("X")` the last of them, and
 // `sequences("Out", [...])` says those of an output (with a third argument of
-// that one of a list); one of which nothing is said has those of the inputs. Arrays are tensors whose first dim counts the
-// items; in programs with ops that a line `uneven: beam_search_decode` names,
-// items differ in their rows, and `items("X")` is a list: the rows of all, how
-// many each has, and for each level of sequences the lengths of all and how
-// many each has (`[]` of an array without a value; none in other programs).
-// `items` with a list says those of an output, without the rows.
+// that one of a list); one of which nothing is said has those of the inputs.
+// Arrays are tensors whose first dim counts the items; in programs with ops
+// that a line `uneven: beam_search_decode` names, items differ in their rows,
+// and `items("X")` is a list: the rows of all, how many each has, and for each
+// level of sequences the lengths of all and how many each has (`[]` of an array
+// without a value; none in other programs). `items` with a list says those of
+// an output, without the rows.
 #ifndef PROA_JIT_REFERENCE_RULE_H_
 #define PROA_JIT_REFERENCE_RULE_H_
 

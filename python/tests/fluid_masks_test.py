@@ -93,11 +93,11 @@ def test_errors_of_detection_map():
 # Masks -----------------------------------------------------------------------------------------------------------------------
 
 _OBJECTS, _POLYGONS, _POINTS = np.array([2, 0, 2]), np.array([1, 2, 1, 3]), np.array([5, 3, 4, 6, 3, 3, 4])
-_CLASS, _IS_CROWD = np.int32([[1], [2], [2], [1]]), np.int32([[0], [0], [1], [0]])
+_CLASS, _IS_CROWD = np.array([[1], [2], [2], [1]], "int32"), np.array([[0], [0], [1], [0]], "int32")
 _SEGMENTS = (_R.rand(_POINTS.sum(), 2) * 30).astype("float32")
 _OF_IMAGES = np.array([3, 2, 3])
 _ROIS = np.sort(_R.rand(8, 2, 2) * 40, 1).reshape(8, 4).astype("float32")
-_LABELS = np.int32([[1], [2], [0], [0], [0], [2], [1], [0]])
+_LABELS = np.array([[1], [2], [0], [0], [0], [2], [1], [0]], "int32")
 
 
 def _masks(labels, of_images=_OF_IMAGES):

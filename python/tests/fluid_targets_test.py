@@ -141,7 +141,10 @@ def _proposals(**options):
         {"fg_thresh": 0.5, "bg_thresh_lo": 0.05, "bbox_reg_weights": [1.0, 1.0, 1.0, 1.0]},
         {"is_cls_agnostic": True},
         {"is_cascade_rcnn": True, "batch_size_per_im": 1},
-        {"is_cascade_rcnn": True, "max_overlap": np.float32([1, 0.5, 0.5, 1, 0.5, *[1] * 6, 0.5, 0.5, 0.5, 1])},
+        {
+            "is_cascade_rcnn": True,
+            "max_overlap": np.array([1, 0.5, 0.5, 1, 0.5, *[1] * 6, 0.5, 0.5, 0.5, 1], "float32"),
+        },
         {"return_max_overlap": True},
     ],
 )

@@ -142,7 +142,7 @@ def test_a_cascade_needs_overlaps():
 # Regions of several images, by their sequences ------------------------------------------------------------------------------
 
 _FEATURES = _R.randn(3, 4, 9, 9).astype("float32")
-_REGIONS, _REGIONS_OF = wanted_by.boxes(6, 30), np.int64([3, 0, 3])
+_REGIONS, _REGIONS_OF = wanted_by.boxes(6, 30), np.array([3, 0, 3])
 
 
 @pytest.mark.parametrize("kind", ["roi_align", "roi_pool", "psroi_pool"])

@@ -9,7 +9,7 @@ _R = np.random.RandomState(13)
 _N, _P, _K = np.array([2, 0, 3]), 7, 4  # truths of three images, boxes, columns
 _MATCH = np.where(_R.rand(3, _P) < 0.6, -1, _R.randint(0, 9, [3, _P]) % np.maximum(_N, 1)[:, None]).astype("int32")
 _MATCH[1] = -1
-_OTHERS, _OTHERS_OF = np.int32([[0], [4], [6], [2]]), np.array([1, 2, 1])
+_OTHERS, _OTHERS_OF = np.array([[0], [4], [6], [2]], "int32"), np.array([1, 2, 1])
 
 
 @pytest.mark.parametrize("columns", [1, _P])

@@ -4,6 +4,23 @@ import numpy as np
 
 from python.tests.detector_targets import parts
 
+# Boxes that are found in each of three images, and those that are there.
+FOUND_OF, TRUE_OF = np.array([6, 0, 9]), np.array([4, 2, 3])
+
+
+def batch(seed, difficult, classes=4):
+    """Random (found, truths) of FOUND_OF and TRUE_OF: most are near a truth and of its class."""
+    r = np.random.RandomState(seed)
+    corners = np.sort(r.rand(TRUE_OF.sum(), 2, 2), 1).reshape(-1, 4)
+    truths = np.concatenate([r.randint(0, classes, [len(corners), 1]), corners], 1)
+    if difficult:
+        truths = np.insert(truths, 1, r.randint(0, 2, len(truths)), 1)
+    near = np.concatenate([np.repeat(np.arange(4), 2)[:6], np.repeat(np.arange(6, 9), 3)])
+    found = corners[near] + r.randn(len(near), 4) * 0.05
+    labels = np.where(r.rand(len(near)) < 0.8, truths[near, 0], r.randint(0, classes, len(near)))
+    scores = r.permutation(len(near)) / len(near)
+    return np.concatenate([labels[:, None], scores[:, None], found], 1).astype("float32"), truths.astype("float32")
+
 
 def _overlap(a, b):
     sides = np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2])

@@ -10,7 +10,6 @@ from python.tests import reference_program
 from python.tests.detector_targets import INFO
 
 _R = np.random.RandomState(11)
-_FOUND_OF, _TRUE_OF = np.array([6, 0, 9]), np.array([4, 2, 3])
 
 
 def _run(build, **feed):
@@ -26,20 +25,7 @@ def _sequences(rows, *lengths):
 # How well boxes were found ---------------------------------------------------------------------------------------------------
 
 
-def _batch(seed, difficult, classes=4):
-    r = np.random.RandomState(seed)
-    corners = np.sort(r.rand(_TRUE_OF.sum(), 2, 2), 1).reshape(-1, 4)
-    truths = np.concatenate([r.randint(0, classes, [len(corners), 1]), corners], 1)
-    if difficult:
-        truths = np.insert(truths, 1, r.randint(0, 2, len(truths)), 1)
-    near = np.concatenate([np.repeat(np.arange(4), 2)[:6], np.repeat(np.arange(6, 9), 3)])
-    found = corners[near] + r.randn(len(near), 4) * 0.05
-    labels = np.where(r.rand(len(near)) < 0.8, truths[near, 0], r.randint(0, classes, len(near)))
-    scores = r.permutation(len(near)) / len(near)
-    return np.concatenate([labels[:, None], scores[:, None], found], 1).astype("float32"), truths.astype("float32")
-
-
-def _map(found, truths, lengths=(_FOUND_OF, _TRUE_OF), classes=4, **options):
+def _map(found, truths, lengths=(wanted_by.FOUND_OF, wanted_by.TRUE_OF), classes=4, **options):
     def build():
         x = fluid.data("found", [None, 6], lod_level=1)
         y = fluid.data("truth", [None, truths.shape[1]], lod_level=1)
@@ -54,9 +40,9 @@ def _map(found, truths, lengths=(_FOUND_OF, _TRUE_OF), classes=4, **options):
 def test_detection_map(kind, difficult, all_of):
     means = []
     for seed in range(4):
-        found, truths = _batch(seed, difficult)
+        found, truths = wanted_by.batch(seed, difficult)
         options = {"ap_version": kind, "evaluate_difficult": all_of, "overlap_threshold": 0.4}
-        wanted = wanted_by.counted(found, _FOUND_OF, truths, _TRUE_OF, 4, 0.4, all_of)
+        wanted = wanted_by.counted(found, wanted_by.FOUND_OF, truths, wanted_by.TRUE_OF, 4, 0.4, all_of)
         means.append(wanted_by.mean_precision(*wanted, kind))
         np.testing.assert_allclose(_map(found, truths, **options), means[-1:], rtol=1e-5)
     assert 0 < max(means) < 1
@@ -64,15 +50,15 @@ def test_detection_map(kind, difficult, all_of):
 
 @pytest.mark.parametrize(("n", "m"), [(0, 9), (15, 0), (0, 0)])
 def test_detection_map_of_nothing(n, m):
-    found, truths = _batch(3, False)
-    lengths = [a if k else 0 * a for a, k in ((_FOUND_OF, n), (_TRUE_OF, m))]
+    found, truths = wanted_by.batch(3, False)
+    lengths = [a if k else 0 * a for a, k in ((wanted_by.FOUND_OF, n), (wanted_by.TRUE_OF, m))]
     assert _map(found[:n], truths[:m], lengths).item() == 0
 
 
 def test_detection_map_of_what_is_whole():
-    _, truths = _batch(3, False)
+    _, truths = wanted_by.batch(3, False)
     found = np.insert(truths, 1, 0.5, 1)
-    np.testing.assert_allclose(_map(found, truths, (_TRUE_OF, _TRUE_OF)), [1.0], rtol=1e-6)
+    np.testing.assert_allclose(_map(found, truths, (wanted_by.TRUE_OF, wanted_by.TRUE_OF)), [1.0], rtol=1e-6)
 
 
 def test_errors_of_detection_map():

@@ -102,26 +102,10 @@ def test_polygons_far_away(value):
 
 # How well boxes were found ---------------------------------------------------------------------------------------------------
 
-_FOUND_OF, _TRUE_OF = np.array([6, 0, 9]), np.array([4, 2, 3])
-
-
-def _batch(seed, difficult, classes=4):
-    r = np.random.RandomState(seed)
-    corners = np.sort(r.rand(_TRUE_OF.sum(), 2, 2), 1).reshape(-1, 4)
-    truths = np.concatenate([r.randint(0, classes, [len(corners), 1]), corners], 1)
-    if difficult:
-        truths = np.insert(truths, 1, r.randint(0, 2, len(truths)), 1)
-    near = np.concatenate([np.repeat(np.arange(4), 2)[:6], np.repeat(np.arange(6, 9), 3)])
-    found = corners[near] + r.randn(len(near), 4) * 0.05
-    scores = r.permutation(len(near)) / len(near)
-    labels = np.where(r.rand(len(near)) < 0.8, truths[near, 0], r.randint(0, classes, len(near)))
-    return np.concatenate([labels[:, None], scores[:, None], found], 1).astype("float32"), truths.astype("float32")
-
-
 _SCORES = {"AccumTruePos": "float32", "AccumPosCount": "int32", "AccumFalsePos": "float32", "MAP": "float32"}
 
 
-def _score(found, truths, lengths=(_FOUND_OF, _TRUE_OF), state=None, **attributes):
+def _score(found, truths, lengths=(wanted_by.FOUND_OF, wanted_by.TRUE_OF), state=None, **attributes):
     inputs, levels = {"DetectRes": found, "Label": truths}, {"DetectRes": 1, "Label": 1}
     if state is not None:
         inputs |= dict(zip(["HasState", "PosCount", "TruePos", "FalsePos"], state[0], strict=True))
@@ -137,7 +121,7 @@ def _score(found, truths, lengths=(_FOUND_OF, _TRUE_OF), state=None, **attribute
 @pytest.mark.parametrize("background", [0, 2])
 def test_detection_map(kind, difficult, all_of, background):
     for seed in range(5):
-        found, truths = _batch(seed, difficult)
+        found, truths = wanted_by.batch(seed, difficult)
         attributes = {
             "ap_type": kind,
             "evaluate_difficult": all_of,
@@ -145,7 +129,7 @@ def test_detection_map(kind, difficult, all_of, background):
             "background_label": background,
         }
         (right, counts, wrong, mean), lengths = _score(found, truths, **attributes)
-        wanted, rows = wanted_by.counted(found, _FOUND_OF, truths, _TRUE_OF, 4, 0.4, all_of)
+        wanted, rows = wanted_by.counted(found, wanted_by.FOUND_OF, truths, wanted_by.TRUE_OF, 4, 0.4, all_of)
         np.testing.assert_array_equal(counts[:, 0], wanted)
         np.testing.assert_array_equal(lengths, [len(r) for r in rows])
         flat = np.array([row for of in rows for row in of], "float32").reshape(-1, 2)
@@ -156,12 +140,12 @@ def test_detection_map(kind, difficult, all_of, background):
 
 @pytest.mark.parametrize("goes_on", [1, 0])
 def test_detection_map_of_two_batches(goes_on):
-    first, second = _batch(1, True), _batch(2, True)
+    first, second = wanted_by.batch(1, True), wanted_by.batch(2, True)
     (right, counts, wrong, _), lengths = _score(*first)
     state = [np.array([goes_on], "int32"), counts, right, wrong], (lengths, lengths)
     (right, counts, _, mean), lengths = _score(*second, state=state)
-    before = wanted_by.counted(first[0], _FOUND_OF, first[1], _TRUE_OF, 4) if goes_on else None
-    wanted, rows = wanted_by.counted(second[0], _FOUND_OF, second[1], _TRUE_OF, 4, before=before)
+    before = wanted_by.counted(first[0], wanted_by.FOUND_OF, first[1], wanted_by.TRUE_OF, 4) if goes_on else None
+    wanted, rows = wanted_by.counted(second[0], wanted_by.FOUND_OF, second[1], wanted_by.TRUE_OF, 4, before=before)
     np.testing.assert_array_equal(counts[:, 0], wanted)
     np.testing.assert_allclose(right, np.array([row for of in rows for row in of], "float32"))
     np.testing.assert_allclose(mean, [wanted_by.mean_precision(wanted, rows)], rtol=1e-5)
@@ -169,14 +153,14 @@ def test_detection_map_of_two_batches(goes_on):
 
 @pytest.mark.parametrize(("n", "m"), [(0, 9), (15, 0), (0, 0)])
 def test_detection_map_of_nothing(n, m):
-    found, truths = _batch(3, False)
-    lengths = [a if k else 0 * a for a, k in ((_FOUND_OF, n), (_TRUE_OF, m))]
+    found, truths = wanted_by.batch(3, False)
+    lengths = [a if k else 0 * a for a, k in ((wanted_by.FOUND_OF, n), (wanted_by.TRUE_OF, m))]
     (right, counts, _, mean), _ = _score(found[:n], truths[:m], lengths)
     assert mean.item() == 0 and counts.sum() == m and len(right) == n and (right[:, 1] == 0).all()
 
 
 def test_errors():
-    found, truths = _batch(3, False)
+    found, truths = wanted_by.batch(3, False)
     with pytest.raises(ValueError, match="ap_type must be integral or 11point"):
         _score(found, truths, ap_type="best")
     with pytest.raises(ValueError, match=r"Label must be \[class, box\] or"):

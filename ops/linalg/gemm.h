@@ -11,6 +11,10 @@
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
 
+namespace proa::inline v0 {
+class Tensor;
+}  // namespace proa::inline v0
+
 namespace proa::inline v0::ops {
 
 // Element (b, i, j) lies at data + sum(b[d] * batch_strides[d]) + i *
@@ -32,6 +36,9 @@ struct GemmProblem {
   void* c = nullptr;           // [batch, m, n], dense, of ResultType()
   // Beside 16-bit operands C and bias are float32: sums are not rounded.
   bool float_result = false;
+  // B as a tensor, or null: one that predicts may be kept in the order in which
+  // it is multiplied.
+  const Tensor* weight = nullptr;
 
   DType ResultType() const { return float_result ? DType::kFloat32 : dtype; }
 };

@@ -8,11 +8,13 @@
 #include "ops/linalg/gemm_pieces.h"
 #include "ops/onednn/descriptor.h"
 #include "ops/onednn/engine.h"
+#include "ops/onednn/packed_weights.h"
 #include "ops/onednn/primitive.h"
 #include "ops/onednn/primitive_cache.h"
 #include "ops/onednn/threads.h"
 #include "tensor/parallel.h"
 #include "tensor/storage.h"
+#include "tensor/tensor.h"
 
 namespace proa::inline v0::ops {
 namespace {
@@ -24,6 +26,16 @@ using onednn::PrimitiveKind;
 
 // oneDNN takes 12 dims, its fast kernels fewer; more batch dims are rare.
 constexpr int kMaxBatchDims = 4;
+
+// Of what oneDNN uses; asked at load (tensor/fork_locks.h says why).
+bool Has(dnnl::cpu_isa isa) {
+  const int wanted = static_cast<int>(isa);
+  return (static_cast<int>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+}
+
+const bool has_avx512 = Has(dnnl::cpu_isa::avx512_core);
+const bool has_bfloat16 = Has(dnnl::cpu_isa::avx512_core_bf16);
+const bool has_amx = Has(dnnl::cpu_isa::avx512_core_amx);
 
 // One operand as oneDNN sees it: [batch..., rows, columns].
 struct Matrix {
@@ -165,10 +177,14 @@ dnnl::memory::desc Descriptor(const Matrix& m, DType dtype) {
 }
 
 // `c_row_stride` is more than n where C is a part of the columns of a matrix;
-// then there is no batch.
-Primitive MakeMatMul(const GemmProblem& p, int64_t c_row_stride) {
+// then there is no batch. `any_order`: B in whatever order is fastest.
+Primitive MakeMatMul(const GemmProblem& p, int64_t c_row_stride,
+                     bool any_order = false) {
   const auto a_desc = Descriptor(InPlace(p.batch, p.a, p.m, p.k), p.dtype);
-  const auto b_desc = Descriptor(InPlace(p.batch, p.b, p.k, p.n), p.dtype);
+  const auto b_desc =
+      any_order ? dnnl::memory::desc({p.k, p.n}, onednn::DataType(p.dtype),
+                                     dnnl::memory::format_tag::any)
+                : Descriptor(InPlace(p.batch, p.b, p.k, p.n), p.dtype);
   DimVector c_dims(p.batch);
   c_dims.insert(c_dims.end(), {p.m, p.n});
   Matrix c = Dense(c_dims);
@@ -215,21 +231,51 @@ PrimitiveKey KeyOf(const GemmProblem& p, int64_t c_row_stride) {
   return key;
 }
 
+// `b`: as the primitive wants it.
+void Execute(const Primitive& primitive, const GemmProblem& p, void* b) {
+  void* a = const_cast<void*>(p.a.data);
+  if (p.bias != nullptr) {
+    primitive.Execute({{DNNL_ARG_SRC, a},
+                       {DNNL_ARG_WEIGHTS, b},
+                       {DNNL_ARG_BIAS, const_cast<void*>(p.bias)},
+                       {DNNL_ARG_DST, p.c}});
+  } else {
+    primitive.Execute(
+        {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, p.c}});
+  }
+}
+
 bool Run(const GemmProblem& p, int64_t c_row_stride) {
   const auto primitive = PrimitiveCache::Global().FindOrMake(
       KeyOf(p, c_row_stride), [&] { return MakeMatMul(p, c_row_stride); });
   if (!primitive->supported()) return false;
-  void* a = const_cast<void*>(p.a.data);
-  void* b = const_cast<void*>(p.b.data);
-  if (p.bias != nullptr) {
-    primitive->Execute({{DNNL_ARG_SRC, a},
-                        {DNNL_ARG_WEIGHTS, b},
-                        {DNNL_ARG_BIAS, const_cast<void*>(p.bias)},
-                        {DNNL_ARG_DST, p.c}});
-  } else {
-    primitive->Execute(
-        {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, p.c}});
-  }
+  Execute(*primitive, p, const_cast<void*>(p.b.data));
+  return true;
+}
+
+// Whether B is a weight that is kept in the order in which AMX multiplies,
+// which takes pairs of rows: oneDNN would bring it into that order in each
+// call, half of the time of a product with 128 rows.
+bool IsKept(const GemmProblem& p) {
+  return has_amx && p.dtype == DType::kBFloat16 && p.weight != nullptr &&
+         p.batch.empty() && p.b.data == p.weight->raw_data() &&
+         p.weight->is_contiguous() && p.weight->numel() == p.k * p.n &&
+         p.b.row_stride == p.n && p.b.column_stride == 1 &&
+         onednn::Predicts(*p.weight);
+}
+
+// As Run, of a weight in oneDNN's own order.
+bool RunKept(const GemmProblem& p) {
+  PrimitiveKey key = KeyOf(p, p.n);
+  key.Add(int64_t{1});
+  const auto primitive = PrimitiveCache::Global().FindOrMake(
+      key, [&] { return MakeMatMul(p, p.n, /*any_order=*/true); });
+  if (!primitive->supported()) return false;
+  const onednn::PackedWeights packed(
+      *p.weight,
+      onednn::PackFormat{Descriptor(InPlace({}, p.b, p.k, p.n), p.dtype),
+                         primitive->desc(DNNL_ARG_WEIGHTS)});
+  Execute(*primitive, p, packed.data());
   return true;
 }
 
@@ -290,21 +336,12 @@ bool IsDense(const GemmOperand& x, int64_t rows, int64_t columns) {
          (x.row_stride == 1 && x.column_stride == rows);
 }
 
-// Of what oneDNN uses; asked at load (tensor/fork_locks.h says why).
-bool Has(dnnl::cpu_isa isa) {
-  const int wanted = static_cast<int>(isa);
-  return (static_cast<int>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
-}
-
-const bool has_avx512 = Has(dnnl::cpu_isa::avx512_core);
-const bool has_bfloat16 = Has(dnnl::cpu_isa::avx512_core_bf16);
-
 // Intel's cores with AMX have the dot product of bfloat16 vectors for old
 // programs only: one in two cycles, beside four fused multiply-adds. Where AMX
 // is hidden, as in virtual machines, float32 is twice as fast.
 bool IsBFloat16Slow() {
   return __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512fp16") &&
-         !Has(dnnl::cpu_isa::avx512_core_amx);
+         !has_amx;
 }
 
 const bool multiplies_bfloat16 = has_bfloat16 && !IsBFloat16Slow();
@@ -405,6 +442,8 @@ bool GemmInPieces(const GemmProblem& p,
 }
 
 bool GemmOneDnn(const GemmProblem& p) {
+  if (IsKept(p) && CanBeReadInPlace(p.batch, p.a, p.m, p.k) && RunKept(p))
+    return true;
   if (CanBeReadInPlace(p.batch, p.a, p.m, p.k) &&
       CanBeReadInPlace(p.batch, p.b, p.k, p.n)) {
     return RunReadable(p);

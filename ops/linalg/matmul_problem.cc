@@ -58,6 +58,7 @@ GemmProblem LinearProblem(const Tensor& x, const Tensor& weight,
   p.a = MatrixOf(x, false, /*vector_is_row=*/true, p.batch);
   p.b = MatrixOf(weight, false, false, p.batch);
   p.c = out.raw_data();
+  p.weight = &weight;
   return p;
 }
 

@@ -13,7 +13,7 @@ namespace proa::inline v0::ops {
 GemmProblem MatMulProblem(const Tensor& x, const Tensor& y, bool transpose_x,
                           bool transpose_y, const Tensor& out);
 
-// x weight; `bias` is left to the caller.
+// x weight, which the problem points to; `bias` is left to the caller.
 GemmProblem LinearProblem(const Tensor& x, const Tensor& weight,
                           const Tensor& out);
 

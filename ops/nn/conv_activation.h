@@ -107,12 +107,14 @@ namespace cpu {
 // The convolution with the weight of each channel multiplied by `scale`, [out
 // channels], if that is defined. Of float32 weights in another format this is
 // done while they are packed, so that they do not stand in memory twice.
+// `is_part`: of a result that the caller divided by sizes, each part on one
+// thread, in a SerialScope; it is not divided again.
 void ConvScaled(const Tensor& x, const Tensor& weight, const Tensor& scale,
                 const Tensor& bias, std::span<const int64_t> stride,
                 std::span<const int64_t> padding,
                 std::span<const int64_t> dilation, int64_t groups,
                 std::string_view data_format,
-                std::string_view padding_algorithm, Tensor* out);
+                std::string_view padding_algorithm, bool is_part, Tensor* out);
 
 }  // namespace cpu
 }  // namespace proa::inline v0::ops

@@ -59,7 +59,7 @@ void Conv2dActivation(const KernelContext& ctx, const Tensor& x,
     Tensor part = PartOf(y, images, rows.begin, rows.size());
     Tensor product = apart ? Tensor::Empty(part.shape(), part.dtype()) : part;
     cpu::ConvScaled(from, weight, scale, bias, stride, pads, dilation, groups,
-                    "NHWC", algorithm, &product);
+                    "NHWC", algorithm, /*is_part=*/!parts.empty(), &product);
     Activate(activation, alpha, beta, product,
              added.defined() ? PartOf(added, images, rows.begin, rows.size())
                              : Tensor(),

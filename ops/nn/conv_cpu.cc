@@ -160,7 +160,7 @@ Tensor Scaled(const Tensor& weight, const Tensor& scale) {
 // have channels last. `scale`, if it is defined: ConvData.
 void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
               const Tensor& any_weight, const Tensor& bias_in, const Tensor& y,
-              const Tensor& scale = Tensor()) {
+              const Tensor& scale = Tensor(), bool is_part = false) {
   const Tensor weight = Contiguous(any_weight);
   const Tensor& result = Result(wanted, x, weight, y);
   if (result.numel() == 0) return;
@@ -181,13 +181,14 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
   if (SuitsOneDnn(g, dtype) && FitsOneDnn(g) &&
       (!scale.defined() || dtype == DType::kFloat32)) {
     const Tensor bias = FloatCopy(bias_in, dtype);
-    const ConvData data{x, weight, bias, y, scale};
+    const ConvData data{x, weight, bias, y, scale, is_part};
     if (RunOneDnn(g, wanted, data)) return;
   }
   // A weight of 16 bits is multiplied when it is wide: it is rounded once.
   const bool low = dtype != DType::kFloat32 && dtype != DType::kFloat64;
   if (scale.defined() && !low) {
-    return Convolve(g, wanted, x, Scaled(weight, scale), bias_in, y);
+    return Convolve(g, wanted, x, Scaled(weight, scale), bias_in, y, Tensor(),
+                    is_part);
   }
   if (dtype == DType::kFloat64) {
     const auto run = SuitsConvProducts(g) ? RunProducts : RunLoops<double>;
@@ -202,7 +203,7 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
   };
   const Tensor wide_x = widen(x), wide_weight = widen(weight),
                wide_y = widen(y);
-  Convolve(g, wanted, wide_x, wide_weight, bias_in, wide_y, scale);
+  Convolve(g, wanted, wide_x, wide_weight, bias_in, wide_y, scale, is_part);
   const Tensor& wide = Result(wanted, wide_x, wide_weight, wide_y);
   if (!wide.is_same(result)) FloatCopyInto(wide, result);
 }
@@ -269,9 +270,10 @@ Tensor WithTwoDims(const Tensor& t, int at) {
 
 void ConvolveImages(const ConvGeometry& g, Wanted wanted, const Tensor& x,
                     const Tensor& weight, const Tensor& bias, const Tensor& y,
-                    const Tensor& scale = Tensor()) {
+                    const Tensor& scale = Tensor(), bool is_part = false) {
   Convolve(ops::WithTwoDims(g), wanted, WithTwoDims(x, 1),
-           WithTwoDims(Contiguous(weight), 2), bias, WithTwoDims(y, 1), scale);
+           WithTwoDims(Contiguous(weight), 2), bias, WithTwoDims(y, 1), scale,
+           is_part);
 }
 
 }  // namespace
@@ -282,7 +284,7 @@ void Conv(const KernelContext& ctx, const Tensor& x, const Tensor& weight,
           int64_t groups, std::string_view data_format,
           std::string_view padding_algorithm, Tensor* out) {
   ConvScaled(x, weight, Tensor(), bias, stride, padding, dilation, groups,
-             data_format, padding_algorithm, out);
+             data_format, padding_algorithm, /*is_part=*/false, out);
 }
 
 void ConvScaled(const Tensor& x, const Tensor& weight, const Tensor& scale,
@@ -290,14 +292,14 @@ void ConvScaled(const Tensor& x, const Tensor& weight, const Tensor& scale,
                 std::span<const int64_t> padding,
                 std::span<const int64_t> dilation, int64_t groups,
                 std::string_view data_format,
-                std::string_view padding_algorithm, Tensor* out) {
+                std::string_view padding_algorithm, bool is_part, Tensor* out) {
   const ConvGeometry g = GeometryOf(
       "conv", x.shape(), weight.shape(),
       {{stride, padding, dilation, padding_algorithm}, groups, data_format});
   ConvolveImages(ChannelsLast(g), Wanted::kOutput, ImagesFor(g, x, data_format),
                  weight, BiasOf(bias, g.out_channels, out->dtype()),
                  ChannelsLastOutput(*out, data_format),
-                 FloatCopy(scale, DType::kFloat64));
+                 FloatCopy(scale, DType::kFloat64), is_part);
 }
 
 void ConvInputGrad(const KernelContext& ctx, const Tensor& grad_out,

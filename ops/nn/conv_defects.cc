@@ -66,7 +66,8 @@ bool OneDnnWeightGradIsRight(const ConvGeometry& g, DType dtype) {
 }
 
 bool IsDefective(std::string_view implementation) {
-  return implementation.starts_with("brgconv") &&
+  return (implementation.starts_with("brgconv") ||
+          implementation.starts_with("jit_1x1")) &&
          implementation.find("amx") != std::string_view::npos;
 }
 

@@ -26,7 +26,8 @@ bool OneDnnWeightGradIsRight(const ConvGeometry& g, DType dtype);
 
 // Whether the implementation of that name must not be used at all: convolutions
 // by blocks of products in AMX read past the ends of tables while their code is
-// made.
+// made, and pointwise ones in AMX past their images, of more than 128 channels
+// and 27, 36 or 48 pixels.
 bool IsDefective(std::string_view implementation);
 
 }  // namespace proa::inline v0::ops

@@ -1,5 +1,6 @@
 #include "ops/nn/conv_onednn.h"
 
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -118,11 +119,7 @@ bool RunParts(const ConvGeometry& g, const std::vector<WeightGradPart>& parts,
   const auto primitives = FindParts(g, parts, find);
   if (primitives.empty()) return false;
   const dnnl::memory::desc format = primitives[0]->desc(DNNL_ARG_WEIGHTS);
-  std::optional<PackedWeights> packed;
-  {
-    const onednn::SerialScope serial;
-    packed.emplace(weight, To(read, format));
-  }
+  const PackedWeights packed(weight, To(read, format));
   parallel_for(0, static_cast<int64_t>(parts.size()), 1,
                [&](int64_t begin, int64_t end) {
                  const onednn::SerialScope serial;
@@ -133,7 +130,7 @@ bool RunParts(const ConvGeometry& g, const std::vector<WeightGradPart>& parts,
                    const dnnl::memory::desc& wanted =
                        primitive.desc(DNNL_ARG_WEIGHTS);
                    if (wanted == format) {
-                     run(primitive, parts[i], row, packed->data());
+                     run(primitive, parts[i], row, packed.data());
                    } else {
                      const PackedWeights own(weight, To(read, wanted));
                      run(primitive, parts[i], row, own.data());
@@ -143,9 +140,86 @@ bool RunParts(const ConvGeometry& g, const std::vector<WeightGradPart>& parts,
   return true;
 }
 
+// The format of a weight of `channels` outputs in which parts of them lie one
+// behind the other, each in the format `part`. None where outputs are not the
+// outermost dim of that.
+std::optional<dnnl::memory::desc> FormatOfAll(const dnnl::memory::desc& part,
+                                              int64_t channels) {
+  dnnl_memory_desc_t d = part.data;
+  if (d.format_kind != dnnl_blocked || d.extra.flags != 0 ||
+      d.padded_dims[0] != d.dims[0])
+    return std::nullopt;
+  const dnnl_blocking_desc_t& b = d.format_desc.blocking;
+  int64_t block = 1;
+  for (int i = 0; i < b.inner_nblks; ++i)
+    if (b.inner_idxs[i] == 0) block *= b.inner_blks[i];
+  for (int i = 1; i < d.ndims; ++i)
+    if (b.strides[i] > b.strides[0]) return std::nullopt;
+  const auto count = static_cast<size_t>(channels / d.dims[0]);
+  d.dims[0] = d.padded_dims[0] = channels;
+  const dnnl::memory::desc all(d);
+  if (channels % block != 0 || all.get_size() != count * part.get_size())
+    return std::nullopt;
+  return all;
+}
+
+// Runs a forward convolution by parts of its output's channels, all of one
+// size, each on one thread. oneDNN writes whole pixels only, so a part's are
+// copied. False if it has no kernel for them.
+bool RunChannelParts(const ConvGeometry& g,
+                     const std::vector<WeightGradPart>& parts, const Tensor& x,
+                     const Tensor& weight, const PackFormat& read,
+                     const Tensor& bias, const Tensor& y) {
+  ConvGeometry part = g;
+  part.out_channels = parts[0].channels.size();
+  std::shared_ptr<const Primitive> primitive;
+  {
+    const onednn::SerialScope serial;
+    primitive = Forward(part, x.dtype(), bias.defined());
+  }
+  if (!HasKernel(*primitive)) return false;
+  const dnnl::memory::desc& format = primitive->desc(DNNL_ARG_WEIGHTS);
+  const auto all = FormatOfAll(format, g.out_channels);
+  if (!all) return false;
+  const PackedWeights packed(weight, To(read, *all));
+  const int64_t item = ItemSize(y.dtype());
+  const auto own_bytes = static_cast<size_t>(part.out_channels * item);
+  const auto bytes = static_cast<size_t>(g.out_channels * item);
+  parallel_for(
+      0, static_cast<int64_t>(parts.size()), 1,
+      [&](int64_t begin, int64_t end) {
+        const onednn::SerialScope serial;
+        const Tensor own = Tensor::Empty(part.OutputShape(), y.dtype());
+        for (int64_t k = begin; k < end; ++k) {
+          char* const from =
+              static_cast<char*>(packed.data()) + k * format.get_size();
+          const int64_t first = parts[k].channels.begin * item;
+          if (bias.defined()) {
+            primitive->Execute({{DNNL_ARG_SRC, x.raw_data()},
+                                {DNNL_ARG_WEIGHTS, from},
+                                {DNNL_ARG_BIAS, bias.data<char>() + first},
+                                {DNNL_ARG_DST, own.raw_data()}});
+          } else {
+            primitive->Execute({{DNNL_ARG_SRC, x.raw_data()},
+                                {DNNL_ARG_WEIGHTS, from},
+                                {DNNL_ARG_DST, own.raw_data()}});
+          }
+          const char* result = own.data<char>();
+          char* to = y.data<char>() + first;
+          for (int64_t p = g.batch * g.out_pixels(); p > 0; --p) {
+            std::memcpy(to, result, own_bytes);
+            result += own_bytes;
+            to += bytes;
+          }
+        }
+      });
+  return true;
+}
+
 // Runs a forward convolution of `x` to `y`, which need not be those of `data`.
 bool RunForward(const ConvGeometry& g, const Tensor& x, const Tensor& weight,
-                const PackFormat& read, const Tensor& bias, const Tensor& y) {
+                const PackFormat& read, const Tensor& bias, const Tensor& y,
+                bool is_part) {
   const bool has_bias = bias.defined();
   const auto find = [&](const ConvGeometry& part) {
     return Forward(part, x.dtype(), has_bias);
@@ -167,7 +241,11 @@ bool RunForward(const ConvGeometry& g, const Tensor& x, const Tensor& weight,
   };
   const auto primitive = find(g);
   if (!HasKernel(*primitive)) return false;
-  if (BitsDependOnThreads(*primitive)) {
+  if (!is_part && BitsDependOnThreads(*primitive)) {
+    const auto channels = ChannelParts(g);
+    if (!channels.empty() &&
+        RunChannelParts(g, channels, x, weight, read, bias, y))
+      return true;
     return RunParts(g, PixelParts(g, /*rows=*/true), weight, read, find, run);
   }
   const PackedWeights packed(weight,
@@ -200,14 +278,14 @@ bool AdjointOf(const ConvGeometry& g, ConvGeometry* adjoint) {
 bool ConvOneDnn(const ConvGeometry& g, const ConvData& data) {
   if (IsStridedPointwise(g)) {
     const Tensor taken = TakePixels(g, data.x);
-    return ConvOneDnn(OnTakenPixels(g),
-                      {taken, data.weight, data.bias, data.y, data.scale});
+    return ConvOneDnn(OnTakenPixels(g), {taken, data.weight, data.bias, data.y,
+                                         data.scale, data.is_part});
   }
   if (!OneDnnForwardIsRight(g, data.x.dtype())) return false;
   return RunForward(
       g, data.x, data.weight,
       {ConvWeightDesc(g, data.x.dtype(), false), {}, 1, data.scale}, data.bias,
-      data.y);
+      data.y, data.is_part);
 }
 
 bool ConvInputGradOneDnn(const ConvGeometry& g, const ConvData& data) {
@@ -225,7 +303,8 @@ bool ConvInputGradOneDnn(const ConvGeometry& g, const ConvData& data) {
   if (AdjointOf(g, &adjoint)) {
     const PackFormat read{
         ConvWeightDesc(g, dtype, /*transposed=*/true), {}, g.taps()};
-    return RunForward(adjoint, data.y, data.weight, read, Tensor(), data.x);
+    return RunForward(adjoint, data.y, data.weight, read, Tensor(), data.x,
+                      /*is_part=*/false);
   }
   const auto find = [&](const ConvGeometry& part) {
     return InputGrad(part, dtype);

@@ -28,6 +28,9 @@ struct ConvData {
   // Of y = x * weight + bias in float32 alone: undefined, or [out channels],
   // float64, what the weight of each channel is multiplied by.
   Tensor scale = {};
+  // Of y = x * weight + bias alone: y is a part of a result that was divided by
+  // sizes already, and the caller in a SerialScope.
+  bool is_part = false;
 };
 
 // Each is false, with nothing done, if oneDNN has no kernel for the dtype here.

@@ -1,6 +1,7 @@
 // oneDNN's three convolutions against the loops in double, for a sample of
 // geometries, with guarded buffers, in float32 and, where the CPU has it,
-// bfloat16. PROA_GEOMETRIES says how many, and PROA_GEOMETRY_SEED which: a
+// bfloat16. PROA_GEOMETRIES says how many, and PROA_GEOMETRY_SEED which, and
+// PROA_GEOMETRIES_SAID=1 prints each, for what ends the process: a
 // large sample of these runs under the address sanitizer too, which the Python
 // tests (conv_geometry_test.py) are slow with. What fails on some CPU only
 // belongs into conv_defects.cc.
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <string>
@@ -148,6 +150,25 @@ class Sample {
     return g;
   }
 
+  // Of many channels and few pixels: the weight is larger than the images.
+  ConvGeometry Deep() {
+    ConvGeometry g;
+    g.format.channels_last = true;
+    g.format.dims = static_cast<int>(Of({2, 2, 3}));
+    g.batch = Of({1, 1, 2, 3});
+    g.in_channels = Of({17, 32, 64, 100});
+    g.out_channels = Of({96, 128, 128, 160, 192, 200, 256, 320});
+    for (int d = 0; d < g.dims(); ++d) {
+      Window& w = g.window;
+      w.kernel[d] = g.dims() == 3 ? Of({1, 2, 3}) : Of({1, 3, 3, 5});
+      w.stride[d] = Of({1, 1, 2});
+      w.dilation[d] = Of({1, 1, 1, 2});
+      w.pad_before[d] = w.pad_after[d] = Of({0, w.Extent(d) / 2});
+      SetSizes(g, d, 1 + Below(g.dims() == 3 ? 5 : 12));
+    }
+    return g;
+  }
+
   Tensor Filled(const Shape& shape) {
     const Tensor t = Tensor::Empty(shape, DType::kFloat32);
     std::generate_n(t.data<float>(), t.numel(), [&] { return Value(); });
@@ -245,13 +266,16 @@ void CheckSample(ConvGeometry (Sample::*draw)(), DType dtype, int64_t count) {
   onednn::SetGuards(true);
   count = FromEnvironment("PROA_GEOMETRIES", count);
   const int64_t seed = FromEnvironment("PROA_GEOMETRY_SEED", 0);
+  const bool say = FromEnvironment("PROA_GEOMETRIES_SAID", 0) != 0;
   int64_t small = 0, computed = 0;
   for (int64_t i = 0; i < count; ++i) {
     Sample sample(seed * 1'000'003 + i);
     const ConvGeometry g = (sample.*draw)();
     if (!IsSmall(g)) continue;
     ++small;
-    SCOPED_TRACE("case " + std::to_string(i) + ": " + Text(g));
+    const std::string text = "case " + std::to_string(i) + ": " + Text(g);
+    SCOPED_TRACE(text);
+    if (say) std::fprintf(stderr, "%s\n", text.c_str());
     Check(sample, g, dtype, computed);
     if (testing::Test::HasFatalFailure()) return;
   }
@@ -274,6 +298,10 @@ TEST_P(ConvOneDnn, SampleOfLines) {
 
 TEST_P(ConvOneDnn, SampleOfDilatedPlanes) {
   CheckSample(&Sample::Dilated, GetParam(), 60);
+}
+
+TEST_P(ConvOneDnn, SampleOfDeepOnes) {
+  CheckSample(&Sample::Deep, GetParam(), 100);
 }
 
 TEST_P(ConvOneDnn, SampleOfOddOnes) {

@@ -127,8 +127,12 @@ void MultiplyPart(const WeightGradPart& part, const bfloat16* y, int64_t o,
   p.m = part.channels.size();
   p.n = i;
   p.k = part.rows.size();
-  p.a = {y + part.rows.begin * o + part.channels.begin, 1, o, {}};
-  p.b = {x + part.rows.begin * i, i, 1, {}};
+  p.a.data = y + part.rows.begin * o + part.channels.begin;
+  p.a.row_stride = 1;
+  p.a.column_stride = o;
+  p.b.data = x + part.rows.begin * i;
+  p.b.row_stride = i;
+  p.b.column_stride = 1;
   p.c = c;
   Gemm(p);
 }

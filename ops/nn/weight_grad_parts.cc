@@ -11,6 +11,7 @@ constexpr double kWorkOfPart = 1 << 21;
 // Channels of a part: several vectors of them, so that as much is computed of
 // what is loaded as in the whole.
 constexpr int64_t kLeastChannels = 64;
+constexpr int64_t kVector = 16;
 // Elements of the gradients that are added up: 64 MiB.
 constexpr double kMostElements = 1 << 24;
 // Pixels of a part: adding up its gradient is little beside computing it.
@@ -56,7 +57,6 @@ WeightGradPart WeightGradParts::operator[](int64_t k) const {
   part.images = Part(images_, sum / row_parts_, image_parts_);
   part.rows = Part(rows_, sum % row_parts_, row_parts_);
   // Whole vectors, but for the last part.
-  constexpr int64_t kVector = 16;
   const int64_t vectors = DivideUp(channels_, kVector);
   part.channels = Part(vectors, k % channel_parts_, channel_parts_);
   part.channels = {part.channels.begin * kVector,
@@ -87,6 +87,26 @@ std::vector<WeightGradPart> PixelParts(const ConvGeometry& g, bool rows) {
       parts.push_back(part);
     }
   }
+  return parts;
+}
+
+std::vector<WeightGradPart> ChannelParts(const ConvGeometry& g) {
+  // Fewer parts than this do with fewer channels.
+  constexpr int64_t kFewParts = 4, kLeastChannelsOfFew = 32;
+  if (g.groups != 1 || g.WeightShape().numel() <= g.InputShape().numel())
+    return {};
+  const int64_t worthwhile = WorthwhileParts(g);
+  int64_t count = kMostParts;
+  const auto fits = [&](int64_t least) {
+    return count <= worthwhile && g.out_channels % (count * kVector) == 0 &&
+           g.out_channels / count >= least;
+  };
+  while (count > kFewParts && !fits(kLeastChannels)) count /= 2;
+  if (count == kFewParts && !fits(kLeastChannelsOfFew)) count /= 2;
+  if (count < kFewParts && !fits(kLeastChannels)) return {};
+  std::vector<WeightGradPart> parts(count, WholeOf(g));
+  for (int64_t k = 0; k < count; ++k)
+    parts[k].channels = Part(g.out_channels, k, count);
   return parts;
 }
 

@@ -8,8 +8,8 @@
 // pixels come first: each part of the channels would read all of the other
 // matrix again, and oneDNN is slow at narrow columns of wide matrices.
 //
-// Also parts of the pixels alone, for results in which each pixel stands by
-// itself.
+// Also parts of the pixels or of the channels alone, for results in which each
+// element stands by itself.
 #ifndef PROA_OPS_NN_WEIGHT_GRAD_PARTS_H_
 #define PROA_OPS_NN_WEIGHT_GRAD_PARTS_H_
 
@@ -56,6 +56,11 @@ WeightGradPart WholeOf(const ConvGeometry& g);
 // Parts of the pixels alone, for what gives each pixel a result of its own:
 // whole images, and rows of one if there are few and `rows` says so.
 std::vector<WeightGradPart> PixelParts(const ConvGeometry& g, bool rows);
+
+// Parts of the output's channels, all of one size and of whole vectors, where
+// parts of the pixels would each read a weight that is larger than the images.
+// None where that is not so, or channels cannot be divided like that.
+std::vector<WeightGradPart> ChannelParts(const ConvGeometry& g);
 
 // Parts of the pixels for what changes each part's result again: it should not
 // leave the second cache of a thread in between. None where that gains nothing:

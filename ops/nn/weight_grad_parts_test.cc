@@ -68,6 +68,33 @@ TEST(CachedParts, CoverAllPixelsOrAreNone) {
   EXPECT_TRUE(CachedParts(Geometry(8, 512, 512, 56, 3, 1, 1), 4).empty());
 }
 
+TEST(ChannelParts, CoverAllByWholeVectorsOrAreNone) {
+  int64_t divided = 0;
+  for (int64_t channels = 16; channels <= 2048; channels += 16) {
+    for (const int64_t size : {2, 7, 14, 56}) {
+      const ConvGeometry g = Geometry(1, 256, channels, size, 3, 1, 1);
+      const auto parts = ChannelParts(g);
+      int64_t next = 0;
+      for (const WeightGradPart& p : parts) {
+        EXPECT_EQ(p.images.size(), 1);
+        EXPECT_EQ(p.rows.size(), size);
+        EXPECT_EQ(p.channels.begin, next);
+        EXPECT_EQ(p.channels.size(), parts[0].channels.size());
+        EXPECT_EQ(p.channels.size() % 16, 0);
+        EXPECT_GE(p.channels.size(), 32);
+        next = p.channels.end;
+      }
+      EXPECT_EQ(next, parts.empty() ? 0 : channels);
+      divided += static_cast<int64_t>(!parts.empty());
+    }
+  }
+  EXPECT_GT(divided, 100);
+  EXPECT_EQ(ChannelParts(Geometry(1, 512, 512, 7, 3, 1, 1)).size(), 8u);
+  // Images that are larger than the weight.
+  EXPECT_TRUE(ChannelParts(Geometry(1, 64, 64, 56, 3, 1, 1)).empty());
+  EXPECT_TRUE(ChannelParts(Geometry(64, 512, 512, 14, 3, 1, 1)).empty());
+}
+
 TEST(WeightGradParts, LittleWorkIsOnePart) {
   EXPECT_EQ(WeightGradParts(Geometry(1, 3, 8, 16, 3, 1, 1)).count(), 1);
 }

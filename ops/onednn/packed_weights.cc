@@ -229,6 +229,15 @@ PackedWeights::PackedWeights(const Tensor& weight, const PackFormat& format)
 PackedWeights::PackedWeights(const Tensor& weight, const PackOrder& order)
     : storage_(FindOrPack(weight, order)), data_(storage_->data()) {}
 
+bool Predicts(const Tensor& weight) {
+  if (IsSharedMemory(*weight.storage())) return false;
+  if (IsFileMemory(*weight.storage())) return true;
+  Table& table = Kept();
+  std::lock_guard lock(table.mutex);
+  const auto w = table.weights.find(weight.storage().get());
+  return w != table.weights.end() && w->second.predicts;
+}
+
 void PackAtOnce(const Tensor& weight) {
   // The table would hold it, and its file, for longer than need be.
   if (IsFileMemory(*weight.storage())) return;

@@ -57,6 +57,10 @@ class PackedWeights {
   void* data_;
 };
 
+// Whether it is known of `weight` that it predicts (pack_at_once.h, or it lies
+// in a file): what is made of it is kept from the first call on. Thread-safe.
+bool Predicts(const Tensor& weight);
+
 // For tests: how many packed weights are kept now.
 int64_t CountKeptWeights();
 

@@ -111,7 +111,9 @@ TEST(PackedWeightsTest, WeightsThatPredictAreKeptAtOnce) {
   const int64_t kept = CountKeptWeights(), packed = Packed();
   {
     Tensor w = Weight();
+    EXPECT_FALSE(Predicts(w));
     PackAtOnce(w);
+    EXPECT_TRUE(Predicts(w));
     for (int i = 0; i < 3; ++i) PackedWeights(w, ByColumns());
     EXPECT_EQ(Packed(), packed + 1);
     EXPECT_EQ(CountKeptWeights(), kept + 1);

@@ -501,6 +501,31 @@ def test_bfloat16(tmp_path):
     assert "[288, 5] bfloat16" in predictor._engine.plan and "[8, 3, 3, 3] bfloat16" in predictor._engine.plan
 
 
+def test_products_of_bfloat16_have_the_bits_of_calls(tmp_path):
+    """Predictors keep weights in another order; the results are the same, in each run, on any number of threads."""
+    for rows, inner, columns in (
+        (1, 64, 64),
+        (3, 100, 70),
+        (49, 512, 2048),
+        (5, 8192, 64),
+        (128, 768, 300),
+        (33, 1, 9),
+    ):
+        net = proa.nn.Linear(inner, columns)
+        path = str(tmp_path / "net")
+        proa.jit.save(net, path, [proa.static.InputSpec([None, inner], "float32", "x")])
+        x = np.random.RandomState(0).randn(rows, inner).astype("float32")
+        low = [proa.to_tensor(t).astype("bfloat16") for t in (x, net.weight, net.bias)]
+        want = proa.nn.functional.linear(*low).astype("float32").numpy()
+        for threads in (1, 2, 5):
+            config = inference.Config(path)
+            config.set_cpu_math_library_num_threads(threads)
+            config.enable_mkldnn_bfloat16()
+            predictor = inference.create_predictor(config)
+            for _ in range(2):
+                np.testing.assert_array_equal(_result(predictor, x), want)
+
+
 @pytest.mark.parametrize(
     "call, names, conv, linear",
     [

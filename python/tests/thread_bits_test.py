@@ -72,6 +72,21 @@ def test_linear_with_gradients(shape):
     _same(lambda: _gradients(paddle.nn.functional.linear, tensors), f"linear of {shape}")
 
 
+@pytest.mark.parametrize("channels", [(64, 128), (256, 512), (100, 320), (512, 200), (33, 2048)])
+def test_deep_convolutions_with_gradients(channels):
+    """Of weights that are larger than the images: they are divided by channels."""
+    fewer, more = channels
+    paddle.seed(0)
+    for stride, side, batch in ((1, 7, 1), (2, 14, 1), (1, 4, 3)):
+        tensors = [paddle.randn(s) for s in ([batch, fewer, side, side], [more, fewer, 3, 3], [more])]
+        _same(
+            lambda tensors=tensors, stride=stride: _gradients(
+                lambda x, w, b: paddle.nn.functional.conv2d(x, w, b, stride, 1), tensors
+            ),
+            f"conv2d of {channels}, stride {stride}",
+        )
+
+
 @pytest.mark.parametrize("batch", [[2], [40], [3, 1], [1000]])
 def test_batches_of_products(batch):
     paddle.seed(0)

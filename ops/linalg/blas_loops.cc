@@ -66,8 +66,22 @@ struct Sum {
       return even + odd;
     }
   }
-  Vector straight = {};
-  Vector crossed = {};  // of complex numbers
+  Vector straight;
+  Vector crossed;  // of complex numbers
+};
+
+// Some sums of nothing. One by one: an array that is cleared as memory takes
+// longer than sums of short columns.
+template <typename T, int C>
+struct Sums {
+  Sums() {
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) {
+      of[c].straight = typename Sum<T>::Vector{};
+      of[c].crossed = typename Sum<T>::Vector{};
+    }
+  }
+  Sum<T> of[C];
 };
 
 template <typename T>
@@ -106,14 +120,14 @@ void Gemv(int64_t m, int64_t n, const T* a, int64_t lda, const T* x, T* y) {
 
 template <typename T, int C>
 void DotColumns(int64_t n, const T* a, int64_t lda, const T* x,
-                Sum<T> (&sums)[C]) {
+                Sums<T, C>& sums) {
   const RealPart<T>*const from = PartsAt(a), *const with = PartsAt(x);
   const int64_t step = lda * PartsOf<T>::kCount;
   ForParts<T>(n, [&](int64_t i, auto load, auto) {
     const auto v = load(with + i), swapped = SwapOf<T>(v);
 #pragma GCC unroll 8
     for (int c = 0; c < C; ++c)
-      sums[c].Add(load(from + i + c * step), v, swapped);
+      sums.of[c].Add(load(from + i + c * step), v, swapped);
   });
 }
 
@@ -122,10 +136,10 @@ void GemvTurned(int64_t m, int64_t n, T alpha, const T* a, int64_t lda,
                 const T* x, bool conjugate, T* y) {
   int64_t j = 0;
   for (; j + C <= n; j += C) {
-    Sum<T> sums[C];
+    Sums<T, C> sums;
     DotColumns<T, C>(m, a + j * lda, lda, x, sums);
     for (int c = 0; c < C; ++c)
-      y[j + c] += Multiply(alpha, sums[c].Value(conjugate));
+      y[j + c] += Multiply(alpha, sums.of[c].Value(conjugate));
   }
   if constexpr (C > 1)
     GemvTurned<T, C / 2>(m, n - j, alpha, a + j * lda, lda, x, conjugate,
@@ -141,7 +155,7 @@ template <typename T>
 T Dot(int64_t n, const T* x, const T* y, bool conjugate) {
   const RealPart<T>*const from = PartsAt(x), *const with = PartsAt(y);
   constexpr int kSums = 4;
-  Sum<T> sums[kSums];
+  Sums<T, kSums> sums;
   constexpr int64_t kStep =
       kSums * Parts<RealPart<T>>::kLanes / PartsOf<T>::kCount;
   int64_t i = 0;
@@ -151,16 +165,16 @@ T Dot(int64_t n, const T* x, const T* y, bool conjugate) {
       const int64_t at =
           i * PartsOf<T>::kCount + s * Parts<RealPart<T>>::kLanes;
       const auto v = Parts<RealPart<T>>::Load(with + at);
-      sums[s].Add(Parts<RealPart<T>>::Load(from + at), v, SwapOf<T>(v));
+      sums.of[s].Add(Parts<RealPart<T>>::Load(from + at), v, SwapOf<T>(v));
     }
   }
-  Sum<T> rest[1];
+  Sums<T, 1> rest;
   DotColumns<T, 1>(n - i, x + i, 0, y + i, rest);
-  for (const Sum<T>& sum : sums) {
-    rest[0].straight += sum.straight;
-    rest[0].crossed += sum.crossed;
+  for (const Sum<T>& sum : sums.of) {
+    rest.of[0].straight += sum.straight;
+    rest.of[0].crossed += sum.crossed;
   }
-  return rest[0].Value(conjugate);
+  return rest.of[0].Value(conjugate);
 }
 
 template <typename T>
@@ -201,7 +215,7 @@ void AddAndDotColumns(int64_t n, const T* a, int64_t lda, const T* at, T* y,
                       const T* x, T* dots) {
   Factor<T> factors[C];
   for (int c = 0; c < C; ++c) factors[c] = Factor<T>(at[c]);
-  Sum<T> sums[C];
+  Sums<T, C> sums;
   const RealPart<T>*const from = PartsAt(a), *const with = PartsAt(x);
   RealPart<T>* const to = PartsAt(y);
   const int64_t step = lda * PartsOf<T>::kCount;
@@ -212,11 +226,11 @@ void AddAndDotColumns(int64_t n, const T* a, int64_t lda, const T* at, T* y,
     for (int c = 0; c < C; ++c) {
       const auto column = load(from + i + c * step);
       sum = factors[c].AddTo(sum, column);
-      sums[c].Add(column, v, swapped);
+      sums.of[c].Add(column, v, swapped);
     }
     store(to + i, sum);
   });
-  for (int c = 0; c < C; ++c) dots[c] = sums[c].Value(true);
+  for (int c = 0; c < C; ++c) dots[c] = sums.of[c].Value(true);
 }
 
 // Columns [j, j + C) of the triangle.

@@ -85,9 +85,7 @@ struct Parts : VectorOf<R> {
 
   // -x, x, -x, x, ...
   static Type Alternate(R x) {
-    Type v;
-    for (int i = 0; i < kLanes; ++i) v[i] = i % 2 == 0 ? -x : x;
-    return v;
+    return Fill(x) * Signs(std::make_index_sequence<kLanes>());
   }
 
   // Real and imaginary parts change places.
@@ -96,15 +94,32 @@ struct Parts : VectorOf<R> {
   }
 
   // The sums of the parts at even and at odd places.
-  static std::pair<R, R> Sums(Type v) {
-    R parts[kLanes];
-    V::Store(parts, v);
-    for (int width = kLanes / 2; width >= 2; width /= 2)
-      for (int i = 0; i < width; ++i) parts[i] += parts[i + width];
-    return {parts[0], parts[1]};
-  }
+  static std::pair<R, R> Sums(Type v) { return SumsOf<kLanes>(v); }
 
  private:
+  template <size_t... I>
+  static Type Signs(std::index_sequence<I...>) {
+    return Type{(I % 2 == 0 ? R(-1) : R(1))...};
+  }
+
+  // By halves, which stay in registers.
+  template <int kCount, typename W>
+  static std::pair<R, R> SumsOf(W v) {
+    if constexpr (kCount == 2) {
+      return {v[0], v[1]};
+    } else {
+      return SumsOf<kCount / 2>(
+          AddHalves(v, std::make_index_sequence<kCount / 2>()));
+    }
+  }
+  template <typename W, size_t... I>
+  static auto AddHalves(W v, std::index_sequence<I...>) {
+    typedef R Half __attribute__((vector_size(sizeof...(I) * sizeof(R))));
+    const Half low = __builtin_shufflevector(v, v, I...);
+    const Half high = __builtin_shufflevector(v, v, (I + sizeof...(I))...);
+    return low + high;
+  }
+
   template <size_t... I>
   static Type SwapAt(Type v, std::index_sequence<I...>) {
     return __builtin_shufflevector(v, v, (I ^ 1)...);

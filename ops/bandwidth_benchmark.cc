@@ -201,6 +201,8 @@ class Bandwidth {
     const Tensor half = ops::cast(x, DType::kBFloat16);
     const Tensor pixels = Filled({n_ / (64 * 3136), 56, 56, 64});
     const Tensor quarter = Filled({n_ / (64 * 3136), 28, 28, 64});
+    const Tensor planes = Filled({n_ / (64 * 3136), 64, 56, 56});
+    const Tensor quarter_planes = Filled({n_ / (64 * 3136), 64, 28, 28});
     const double part =
         static_cast<double>(image.numel()) / static_cast<double>(n_);
     static constexpr int64_t kFirst[] = {0}, kMiddle[] = {1}, kLast[] = {-1},
@@ -222,6 +224,13 @@ class Bandwidth {
             const int64_t padding[] = {kernel - 2, kernel - 2};
             return ops::max_pool_grad(quarter, pixels, sizes, stride, padding,
                                       false, "NHWC");
+          });
+      Add("max_pool_grad of " + std::to_string(kernel) + " by 2, NCHW",
+          9 * part, [=] {
+            const int64_t sizes[] = {kernel, kernel}, stride[] = {2, 2};
+            const int64_t padding[] = {kernel - 2, kernel - 2};
+            return ops::max_pool_grad(quarter_planes, planes, sizes, stride,
+                                      padding, false, "NCHW");
           });
     }
     Add("sum of bfloat16", 2, [=] { return ops::sum(half); });

@@ -13,6 +13,7 @@
 #include "ops/nn/max_pool_keys.h"
 #include "ops/nn/max_pool_loops.h"
 #include "ops/nn/pool_geometry.h"
+#include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/vectors.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
@@ -44,10 +45,12 @@ class MaxPoolGradient {
             (g.window.kernel[1] + g.window.stride[1] - 1) / g.window.stride[1],
             g.out[1])),
         whole_(std::is_same_v<T, A> && channels_ % kLanes == 0),
+        stream_(rows.stream),
         keys_(keys_kept_ * in_room_),
         at_(rows_kept_ * out_room_),
         grads_(whole_ ? 0 : rows_kept_ * out_room_),
         sums_(in_room_),
+        streamed_(stream_ && !std::is_same_v<T, A> ? in_room_ : 0),
         rows_(keys_kept_),
         seen_(rows_kept_) {}
 
@@ -69,6 +72,7 @@ class MaxPoolGradient {
       }
       Gather(r, count);
     }
+    if (stream_) StreamFence();
   }
 
  private:
@@ -160,7 +164,8 @@ class MaxPoolGradient {
   // Input row r, which the first `count` of seen_ see.
   void Gather(int64_t r, int64_t count) {
     T* const to = x_grad_ + r * in_width_;
-    A* sums = whole_ ? reinterpret_cast<A*>(to) : sums_.data();
+    const bool in_place = whole_ && !stream_;
+    A* sums = in_place ? reinterpret_cast<A*>(to) : sums_.data();
     const int64_t stride = g_.window.stride[2];
     // The output columns [first, last) see column q; the windows of `first` end
     // at `ends`, that of `last` begins at `begins`.
@@ -184,10 +189,13 @@ class MaxPoolGradient {
         GatherPixel<0, 0>(count, columns, first, place, sums);
       }
     }
-    if (whole_) return;
-    T* const __restrict out = to;
+    if (in_place) return;
     const A* const __restrict from = sums_.data();
+    const int64_t bytes = in_width_ * static_cast<int64_t>(sizeof(T));
+    if (stream_ && std::is_same_v<T, A>) return StreamCopy(to, from, bytes);
+    T* const __restrict out = stream_ ? streamed_.data() : to;
     for (int64_t k = 0; k < in_width_; ++k) out[k] = T(from[k]);
+    if (stream_) StreamCopy(to, out, bytes);
   }
 
   // The sum over the windows of output columns [first, first + columns) in the
@@ -220,9 +228,11 @@ class MaxPoolGradient {
   const int64_t channels_, in_width_, out_width_, in_room_, out_room_;
   const int64_t keys_kept_, rows_kept_;
   const bool whole_;  // rows are read and written where they lie
+  const bool stream_;
   int64_t next_key_ = 0;
   std::vector<K> keys_, at_;  // input row r at r % keys_kept_, and so on
   std::vector<A> grads_, sums_;
+  std::vector<T> streamed_;
   std::vector<const K*> rows_;  // of the window looked at
   std::vector<Seen> seen_;
 };

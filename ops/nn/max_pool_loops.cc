@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "ops/nn/float_copy.h"
+#include "ops/nn/max_pool_grad_pairs.h"
+#include "ops/nn/max_pool_grad_planes.h"
 #include "ops/nn/max_pool_grad_rows.h"
 #include "ops/nn/max_pool_keys.h"
 
@@ -321,18 +324,36 @@ void Forward(const PoolGeometry& g, const PoolRows& rows, const void* x_data,
   }
 }
 
+template <typename T>
+void Backward(const PoolGeometry& g, const PoolRows& rows, const void* grad_out,
+              const void* x, void* x_grad) {
+  using A = typename Accumulate<T>::type;
+  if (rows.channels > 1) {
+    MaxPoolGradRows<T>(g, rows, grad_out, x, x_grad);
+    return;
+  }
+  if constexpr (std::is_same_v<T, A>) {
+    if (IsOfPairs(g)) {
+      return MaxPoolGradPairs<T>(g, rows, static_cast<const T*>(grad_out),
+                                 static_cast<const T*>(x),
+                                 static_cast<T*>(x_grad));
+    }
+  }
+  MaxPoolGradPlanes<T>(g, rows, grad_out, x, x_grad);
+}
+
 }  // namespace
 
 MaxPoolLoops MaxPoolLoopsFor(DType dtype) {
   switch (dtype) {
     case DType::kFloat16:
-      return {Forward<float16>, MaxPoolGradRows<float16>};
+      return {Forward<float16>, Backward<float16>};
     case DType::kBFloat16:
-      return {Forward<bfloat16>, MaxPoolGradRows<bfloat16>};
+      return {Forward<bfloat16>, Backward<bfloat16>};
     case DType::kFloat32:
-      return {Forward<float>, MaxPoolGradRows<float>};
+      return {Forward<float>, Backward<float>};
     default:
-      return {Forward<double>, MaxPoolGradRows<double>};
+      return {Forward<double>, Backward<double>};
   }
 }
 

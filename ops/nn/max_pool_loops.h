@@ -23,7 +23,8 @@ struct PoolRows {
   int64_t in_start, out_start;  // first elements of the first image
   int64_t channels;             // 1: an image of one channel
   int64_t first, last;
-  int64_t images = 1;  // for a gradient 1
+  int64_t images = 1;   // for a gradient of several channels 1
+  bool stream = false;  // a gradient is stored past the caches (streaming.h)
 };
 
 struct MaxPoolLoops {
@@ -32,10 +33,15 @@ struct MaxPoolLoops {
   void (*forward)(const PoolGeometry& g, const PoolRows& rows, const void* x,
                   void* out, int32_t* indices);
   // x_grad = the sum of grad_out over the windows whose maximum is here; of
-  // images of one plane.
+  // what has GradByRows.
   void (*grad)(const PoolGeometry& g, const PoolRows& rows,
                const void* grad_out, const void* x, void* x_grad);
 };
+
+// Whether MaxPoolLoops::grad is for these images: they have one plane, and if
+// `channels` is 1, windows of few elements, each of which is looked at again
+// for each window.
+bool GradByRows(const PoolGeometry& g, int64_t channels);
 
 // For a floating dtype and the instruction set of this machine.
 MaxPoolLoops FindMaxPoolLoops(DType dtype);

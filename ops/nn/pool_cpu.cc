@@ -11,6 +11,7 @@
 #include "ops/nn/pool_geometry.h"
 #include "ops/nn/pool_loops.h"
 #include "ops/nn/pool_places.h"
+#include "ops/primitives/cpu/streaming.h"
 #include "ops/primitives/cpu/strided_copy.h"
 #include "tensor/dtype.h"
 #include "tensor/parallel.h"
@@ -148,14 +149,17 @@ void MaxPoolGrad(const KernelContext& ctx, const Tensor& grad_out,
                       padding_algorithm});
   RequirePlaces("max_pool_grad", g);
   const Tensor to = images.Out(*x_grad);
-  if (g.channels_last() && g.format.dims < 3) {
+  const int64_t channels = g.channels_last() ? g.channels : 1;
+  if (GradByRows(g, channels)) {
     const MaxPoolLoops loops = FindMaxPoolLoops(in.dtype());
-    return ForEachRow(g, g.in[1], false, [&](const PoolRows& rows) {
+    const bool stream =
+        PaysToStream((2 * to.numel() + grad.numel()) * ItemSize(to.dtype()));
+    return ForEachRow(g, g.in[1], channels == 1, [&](PoolRows rows) {
+      rows.stream = stream;
       loops.grad(g, rows, grad.raw_data(), in.raw_data(), to.raw_data());
     });
   }
-  // Of one channel the maxima are found side by side, and stores are single
-  // anyway. Of several planes an output would be found again for each of them.
+  // Of several planes an output would be found again for each of them.
   const Tensor maxima = Tensor::Empty(grad.shape(), x.dtype());
   const Tensor indices = Tensor::Empty(grad.shape(), DType::kInt32);
   MaxForward(g, in, maxima, indices.data<int32_t>());

@@ -9,6 +9,15 @@ PoolLoops FindPoolLoops(DType dtype) {
                     avx512::PoolLoopsFor)(dtype);
 }
 
+bool GradByRows(const PoolGeometry& g, int64_t channels) {
+  constexpr int64_t kFew = 16;
+  const auto& kernel = g.window.kernel;
+  return g.format.dims < 3 &&
+         (channels > 1 ||
+          (g.ByTaps(1) && g.ByTaps(2) && kernel[1] <= kFew &&
+           kernel[1] * kernel[2] <= kFew && g.window.stride[2] <= kFew));
+}
+
 MaxPoolLoops FindMaxPoolLoops(DType dtype) {
   return ForMachine(sse2::MaxPoolLoopsFor, avx2::MaxPoolLoopsFor,
                     avx512::MaxPoolLoopsFor)(dtype);

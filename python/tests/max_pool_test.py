@@ -15,6 +15,14 @@ _WINDOWS = [  # kernel, stride, padding, ceil_mode
 _SHAPES = [(2, 3, 7, 9), (1, 6, 8, 8), (2, 16, 5, 6), (1, 33, 9, 7), (3, 70, 6, 5), (1, 32, 4, 3)]
 
 
+@pytest.fixture(params=[0, 1], ids=["cached", "past the caches"])
+def stores(request):
+    """Gradients are stored as small ones are, or as large ones."""
+    proa.set_flags({"FLAGS_stream_bytes": request.param})
+    yield
+    proa.set_flags({"FLAGS_stream_bytes": 0})
+
+
 def _size(length, kernel, stride, padding, ceil_mode):
     room = length + 2 * padding - kernel
     return (-(-room // stride) if ceil_mode else room // stride) + 1
@@ -61,6 +69,7 @@ def _images(shape, dtype, kind, rng):
 @pytest.mark.parametrize("last", [False, True], ids=["NCHW", "NHWC"])
 @pytest.mark.parametrize("kind", ["random", "ties", "special"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.usefixtures("stores")
 def test_against_numpy(dtype, kind, last):
     ops, rng = proa._C.ops, np.random.default_rng(0)
     for shape in _SHAPES:
@@ -95,17 +104,67 @@ def test_short_floats_are_exact(dtype):
     np.testing.assert_array_equal(short.astype("float32").numpy(), full.numpy())
 
 
-@pytest.mark.parametrize("window", [(2, 2, 0), (3, 2, 1), (3, 1, 1)])
+@pytest.mark.parametrize("last", [False, True], ids=["NCHW", "NHWC"])
+@pytest.mark.parametrize("window", [(2, 2, 0), (3, 2, 1), (3, 1, 1), (4, 3, 1)])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_short_gradients_round_once(dtype, window):
+@pytest.mark.usefixtures("stores")
+def test_short_gradients_round_once(dtype, window, last):
     rng, (kernel, stride, padding) = np.random.default_rng(3), window
-    rest = [[kernel] * 2, [stride] * 2, [padding] * 2, False, "NHWC"]
-    x = proa.to_tensor(np.round(rng.standard_normal((2, 6, 6, 21)), 1).astype("float32")).astype(dtype)
+    rest = [[kernel] * 2, [stride] * 2, [padding] * 2, False, "NHWC" if last else "NCHW"]
     size = _size(6, kernel, stride, padding, False)
-    grad = proa.to_tensor(rng.standard_normal((2, size, size, 21)).astype("float32")).astype(dtype)
+    shapes = [(2, 6, 6, 21), (2, size, size, 21)] if last else [(2, 21, 6, 6), (2, 21, size, size)]
+    x, grad = (np.round(rng.standard_normal(shape), 1).astype("float32") for shape in shapes)
+    x, grad = proa.to_tensor(x).astype(dtype), proa.to_tensor(grad).astype(dtype)
     short = proa._C.ops.max_pool_grad(grad, x, *rest)
     full = proa._C.ops.max_pool_grad(grad.astype("float32"), x.astype("float32"), *rest)
     np.testing.assert_array_equal(short.astype("float32").numpy(), full.astype(dtype).astype("float32").numpy())
+
+
+_LINES = [  # kernel, stride, padding, ceil_mode
+    ((2, 2), (2, 2), (0, 0), False),
+    ((3, 3), (2, 2), (1, 1), True),
+    ((3, 3), (1, 1), (1, 1), False),
+    ((2, 5), (1, 4), (1, 2), True),
+    ((1, 3), (2, 3), (0, 1), False),
+    ((1, 1), (1, 3), (0, 0), False),
+    ((5, 3), (2, 2), (2, 0), True),
+    ((2, 4), (3, 6), (1, 3), True),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("window", _LINES)
+@pytest.mark.usefixtures("stores")
+def test_gradients_of_lines_of_every_length(window, dtype):
+    """Images of one channel, some beside each other in a vector, up to one that is wider than all that go together."""
+    ops, rng = proa._C.ops, np.random.default_rng(4)
+    kernel, stride, padding, ceil_mode = window
+    shapes = [(1, 3, 5, width) for width in (*range(5, 20), *range(30, 36), 63, 64, 65, 130, 300, 1100)]
+    shapes += [(9, 11, 6, 7), (1, 67, 5, 5), (1, 1, 5, 129), (130, 1, 7, 10)]
+    for shape in shapes:
+        x = _images(shape, dtype, ("random", "ties", "special")[shape[3] % 3], rng)
+        out, places = _reference(x, *window)
+        grad = rng.standard_normal(out.shape).astype(dtype)
+        rest = [list(kernel), list(stride), list(padding), ceil_mode]
+        expected = _scatter(grad, places, shape)
+        found = ops.max_pool_grad(proa.to_tensor(grad), proa.to_tensor(x), *rest, "NCHW").numpy()
+        np.testing.assert_allclose(found, expected, 1e-5, 1e-5, err_msg=f"{shape}")
+        if shape[1] == 1:
+            last = [proa.to_tensor(t.reshape(*t.shape[:1], *t.shape[2:], 1)) for t in (grad, x)]
+            np.testing.assert_array_equal(ops.max_pool_grad(*last, *rest, "NHWC").numpy()[..., 0], found[:, 0])
+
+
+@pytest.mark.parametrize("length", [7, 16, 33, 500])
+@pytest.mark.usefixtures("stores")
+def test_gradients_of_one_dim(length):
+    ops, rng = proa._C.ops, np.random.default_rng(5)
+    x = _images((3, 40, 1, length), "float32", "ties", rng)
+    for kernel, stride, padding in [(2, 2, 0), (3, 1, 1), (4, 3, 2), (7, 7, 3), (7, 40, 0)]:
+        out, places = _reference(x, (1, kernel), (1, stride), (0, padding), False)
+        grad = rng.standard_normal(out.shape).astype("float32")
+        lines = [proa.to_tensor(t[:, :, 0]) for t in (grad, x)]
+        found = ops.max_pool_grad(*lines, [kernel], [stride], [padding], False, "NCL").numpy()
+        np.testing.assert_allclose(found, _scatter(grad, places, x.shape)[:, :, 0], 1e-5, 1e-5)
 
 
 def test_zeros_keep_their_sign():
@@ -114,16 +173,30 @@ def test_zeros_keep_their_sign():
     np.testing.assert_array_equal(np.signbit(out).ravel(), [True, False])
 
 
-def test_threads_do_not_change_a_bit():
-    rng = np.random.default_rng(2)
-    x = proa.to_tensor(rng.standard_normal((4, 56, 56, 32)).astype("float32"))
-    grad = proa.to_tensor(rng.standard_normal((4, 28, 28, 32)).astype("float32"))
+@pytest.mark.parametrize(
+    ("shape", "window", "data_format"),
+    [
+        ((4, 56, 56, 32), (3, 2, 1), "NHWC"),
+        ((7, 3, 41, 50), (3, 2, 1), "NCHW"),
+        ((7, 3, 41, 50), (2, 2, 0), "NCHW"),
+        ((1, 1, 500, 200), (3, 1, 1), "NCHW"),
+        ((900, 4, 9, 7), (2, 2, 0), "NCHW"),
+    ],
+)
+@pytest.mark.usefixtures("stores")
+def test_threads_do_not_change_a_bit(shape, window, data_format):
+    rng, (kernel, stride, padding) = np.random.default_rng(2), window
+    sizes = [(n + 2 * padding - kernel) // stride + 1 for n in shape]
+    out = (shape[0], *sizes[1:3], shape[3]) if data_format == "NHWC" else (*shape[:2], *sizes[2:])
+    x = proa.to_tensor(rng.standard_normal(shape).astype("float32"))
+    grad = proa.to_tensor(rng.standard_normal(out).astype("float32"))
     found = []
     for threads in (1, 2, 3):
         before = proa._C.get_num_threads()
         proa._C.set_num_threads(threads)
         try:
-            found.append(proa._C.ops.max_pool_grad(grad, x, [3, 3], [2, 2], [1, 1], False, "NHWC").numpy())
+            rest = [[kernel] * 2, [stride] * 2, [padding] * 2, False, data_format]
+            found.append(proa._C.ops.max_pool_grad(grad, x, *rest).numpy())
         finally:
             proa._C.set_num_threads(before)
     for other in found[1:]:

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "ops/nn/float_copy.h"
+#include "ops/primitives/cpu/ahead.h"
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/streaming.h"
 #include "ops/primitives/host_device.h"
@@ -108,7 +109,7 @@ inline void SoftmaxRow(const A* x, int64_t n, A factor, A* out) {
   const A top = MaxOver(n, x) * factor;
   // What lies behind, to which most callers come next, is on its way meanwhile.
   constexpr int64_t kPart = 256, kLine = 64 / sizeof(A);
-  const int64_t ahead = std::max<int64_t>(n, 8192 / sizeof(A));
+  const int64_t ahead = std::max<int64_t>(n, cpu::kAhead / sizeof(A));
   for (int64_t part = 0; part < n; part += kPart) {
     const int64_t end = std::min(n, part + kPart);
     for (int64_t i = part; i < end; i += kLine) {

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "ops/primitives/cpu/ahead.h"
 #include "ops/primitives/cpu/summary.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
@@ -51,7 +52,7 @@ struct MomentsOf {
     for (; i + kLanes <= n; i += kLanes) {
       for (int j = 0; j < kLanes; j += 64 / sizeof(T)) {
         __builtin_prefetch(reinterpret_cast<const char*>(x + i + j) +
-                           summary::kAhead);
+                           cpu::kAhead);
       }
       for (int j = 0; j < kLanes; ++j) {
         const T d = x[i + j] - shift;

@@ -188,6 +188,27 @@ TEST(Logsumexp, AnyShapeOfAnyData) {
   }
 }
 
+// Lines are taken in by twos, or a long one by halves.
+TEST(Logsumexp, LinesOfEveryLengthAndNumber) {
+  for (const int64_t n : {31, 511, 512, 513, 545, 4096, 4097, 8191, 8192, 8193,
+                          16385, 65535, 65536, 65537, 73729, 139267}) {
+    const auto places = {int64_t{0}, n / 2 - 1, n / 2, n - 1};
+    for (const int64_t lines : {1, 2, 3, 17}) {
+      if (lines * n > 300000) continue;
+      const Shape shape{lines, n};
+      ExpectClose(Filled(shape, Noise), Logsumexp, LogSum, 2e-6, 2e-6);
+      for (const int64_t at : places) {  // of every line but the first
+        for (const double v : {double{kNan}, double{kInf}, 95.0}) {
+          const Value value = [&](int64_t i) {
+            return i % n == at && (lines == 1 || i >= n) ? v : Noise(i);
+          };
+          ExpectClose(Filled(shape, value), Logsumexp, LogSum, 2e-6, 2e-6);
+        }
+      }
+    }
+  }
+}
+
 TEST(Softmax, OfColumnsIsSoftmaxOfRows) {
   for (const Shape& shape : {Shape{300, 70}, Shape{5000, 3}, Shape{9, 2100}}) {
     const Tensor x = Filled(shape, [](int64_t i) {

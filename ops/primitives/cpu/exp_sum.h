@@ -13,7 +13,9 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
+#include "ops/primitives/cpu/ahead.h"
 #include "ops/primitives/cpu/summary.h"
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/vector_math.h"
@@ -39,19 +41,16 @@ struct ExpSumOf {
   }
 
   static void AddRun(const T* x, int64_t n, State* state) {
-    State run;
-    run.largest = state->largest;
-    for (int64_t i = 0; i < std::min<int64_t>(n, 32); ++i) {
-      run.largest = Larger(run.largest, x[i]);
-    }
-    T largest = SumFrom(Center(run.largest), x, n, &run.sum);
-    if (largest > Center(run.largest) + kAbove) {
-      SumFrom(Center(largest), x, n, &run.sum);
-      run.largest = largest;
-    }
-    largest = Larger(largest, run.largest);
-    Merge(run, state);
-    Raise(largest, state);
+    const Run run{x, state};
+    AddSome<1>(&run, n);
+  }
+
+  // Both at once: memory brings two runs that lie apart sooner than one of as
+  // many elements.
+  static void AddTwoRuns(const T* x, State* of_x, const T* y, State* of_y,
+                         int64_t n) requires std::is_same_v<T, float> {
+    const Run runs[] = {{x, of_x}, {y, of_y}};
+    AddSome<2>(runs, n);
   }
 
   class Columns {
@@ -167,45 +166,88 @@ struct ExpSumOf {
   }
   PROA_HD static double Term(double x) { return std::exp(x > 700 ? 700 : x); }
 
-  // Returns the largest element; *sum is only right if that is not far above
-  // `center`.
-  PROA_STRAIGHT_LINE static T SumFrom(T center, const T* x, int64_t n, T* sum) {
+  struct Run {
+    const T* x;
+    State* state;
+  };
+
+  template <int kRuns>
+  static void AddSome(const Run* runs, int64_t n) {
+    const T* x[kRuns];
+    State found[kRuns];
+    T centers[kRuns], sums[kRuns], tops[kRuns];
+    for (int r = 0; r < kRuns; ++r) {
+      x[r] = runs[r].x;
+      found[r].largest = runs[r].state->largest;
+      for (int64_t i = 0; i < std::min<int64_t>(n, 32); ++i) {
+        found[r].largest = Larger(found[r].largest, x[r][i]);
+      }
+      centers[r] = Center(found[r].largest);
+    }
+    SumFrom<kRuns>(centers, x, n, sums, tops);
+    for (int r = 0; r < kRuns; ++r) {
+      State& state = *runs[r].state;
+      if (tops[r] > centers[r] + kAbove) {
+        const T center = Center(tops[r]);
+        T top;
+        SumFrom<1>(&center, &x[r], n, &sums[r], &top);
+        found[r].largest = tops[r];
+      }
+      found[r].sum = sums[r];
+      Merge(found[r], &state);
+      Raise(Larger(tops[r], found[r].largest), &state);
+    }
+  }
+
+  // Of each run the largest element, and the sum, which is only right if that
+  // is not far above the center.
+  template <int kRuns>
+  PROA_STRAIGHT_LINE static void SumFrom(const T* centers, const T* const* x,
+                                         int64_t n, T* sums, T* found) {
     constexpr int kLanes = 32;
-    T lanes[kLanes], tops[kLanes];
-    for (int j = 0; j < kLanes; ++j) {
-      lanes[j] = 0;
-      tops[j] = kLowest;
+    T lanes[kRuns][kLanes], tops[kRuns][kLanes];
+    for (int r = 0; r < kRuns; ++r) {
+      for (int j = 0; j < kLanes; ++j) {
+        lanes[r][j] = 0;
+        tops[r][j] = kLowest;
+      }
     }
     int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
-      for (int j = 0; j < kLanes; j += 64 / sizeof(T)) {
-        __builtin_prefetch(reinterpret_cast<const char*>(x + i + j) +
-                           summary::kAhead);
+#pragma GCC unroll 2
+      for (int r = 0; r < kRuns; ++r) {
+        const T* const from = x[r] + i;
+        const T center = centers[r];
+        cpu::AskAhead(from, kLanes * sizeof(T));
+        for (int j = 0; j < kLanes; ++j) {
+          const T v = from[j];
+          lanes[r][j] += Term(v - center);
+          tops[r][j] = Larger(tops[r][j], v);
+        }
       }
+    }
+    for (int r = 0; r < kRuns; ++r) {
+      // Copies, which are indexed by variables, so that lanes stay in
+      // registers.
+      alignas(64) T rest[kLanes], top[kLanes];
       for (int j = 0; j < kLanes; ++j) {
-        const T v = x[i + j];
-        lanes[j] += Term(v - center);
-        tops[j] = Larger(tops[j], v);
+        rest[j] = lanes[r][j];
+        top[j] = tops[r][j];
       }
-    }
-    // Copies, which are indexed by variables, so that lanes stay in registers.
-    alignas(64) T rest[kLanes], top[kLanes];
-    for (int j = 0; j < kLanes; ++j) {
-      rest[j] = lanes[j];
-      top[j] = tops[j];
-    }
-    for (int j = 0; i < n; ++i, ++j) {
-      rest[j] += Term(x[i] - center);
-      top[j] = Larger(top[j], x[i]);
-    }
-    for (int w = kLanes / 2; w > 0; w /= 2) {
-      for (int j = 0; j < w; ++j) {
-        rest[j] += rest[j + w];
-        top[j] = Larger(top[j], top[j + w]);
+      for (int j = 0; j < n - i; ++j) {
+        const T v = x[r][i + j];
+        rest[j] += Term(v - centers[r]);
+        top[j] = Larger(top[j], v);
       }
+      for (int w = kLanes / 2; w > 0; w /= 2) {
+        for (int j = 0; j < w; ++j) {
+          rest[j] += rest[j + w];
+          top[j] = Larger(top[j], top[j + w]);
+        }
+      }
+      sums[r] = rest[0];
+      found[r] = top[0];
     }
-    *sum = rest[0];
-    return top[0];
   }
 
   // Measures the sum from `largest`, which is no less than before.

@@ -14,6 +14,9 @@
 //   Compute                    the type that elements are converted to
 //   State                      of some elements of one result; State() of none
 //   AddRun(x, n, &state)       takes in n >= 1 contiguous elements
+//   AddTwoRuns(x, &state, y, &other, n)
+//                              the same of two runs, if that is faster; or
+//                              there is none
 //   Merge(later, &state)       takes in a state
 //   Columns                    states of up to kColumns results side by side:
 //     Start(width)
@@ -44,10 +47,6 @@ namespace summary {
 // Results side by side, and the rows of them that are taken in together.
 inline constexpr int64_t kColumns = kBlock;
 inline constexpr int kRows = 4;
-// Bytes ahead of the element at hand that are asked for: hardware does not look
-// beyond the end of a page. Where elements cost a tenth of a nanosecond each
-// this is as long as memory takes.
-inline constexpr int64_t kAhead = 8192;
 
 // What is fixed for a call. `kept` walks the results (operand 0 is no memory,
 // it gives the order) and the first element of each in x (operand 1); `reduced`
@@ -137,6 +136,26 @@ typename Op::State OfRange(const Job& job, char* x, int64_t begin, int64_t end,
     }
   }
   return state;
+}
+
+template <class Op>
+inline constexpr bool kTakesTwo = requires(const typename Op::Compute* x,
+                                           typename Op::State* state) {
+  Op::AddTwoRuns(x, state, x, state, int64_t{});
+};
+
+// n elements of the results at x and at y, which lie one behind the other there
+// in the compute type.
+template <class Op>
+void OfTwoRuns(const char* x, typename Op::State* of_x, const char* y,
+               typename Op::State* of_y, int64_t n) {
+  using T = typename Op::Compute;
+  constexpr int64_t kFold = 4096;
+  for (int64_t i = 0; i < n; i += kFold) {
+    Op::AddTwoRuns(reinterpret_cast<const T*>(x) + i, of_x,
+                   reinterpret_cast<const T*>(y) + i, of_y,
+                   std::min(kFold, n - i));
+  }
 }
 
 // Rows [begin, end) of the `width` results whose first elements are at `x` on.
@@ -242,6 +261,10 @@ struct Worker {
     const int64_t end = std::min(job.reduced.numel, begin + job.task);
     cpu::IterationCursor at;
     at.Seek(job.kept, first);
+    if constexpr (kTakesTwo<Op>) {
+      if (IsLinear() && end - begin >= kLeastForTwo)
+        return RunByTwo(at, count, begin, end, states);
+    }
     if (!job.columns) {
       for (int64_t i = 0; i < count; ++i, at.Advance(job.kept, 1)) {
         states[i] = OfRange<Op>(job, at.data[1], begin, end, buffers);
@@ -252,6 +275,46 @@ struct Worker {
     } else {
       OfRows<Op>(job, at.data[1], count, begin, end, buffers, columns, states);
     }
+  }
+
+  // Fewer elements of a result are not worth it.
+  static constexpr int64_t kLeastForTwo = 512;
+
+  bool IsLinear() const {
+    return !job.columns && job.convert == nullptr && job.reduced.rank == 1 &&
+           job.reduced.strides[0][0] == job.size;
+  }
+
+  // Elements [begin, end) of results, by two of them or by halves of one that
+  // is long.
+  void RunByTwo(cpu::IterationCursor at, int64_t count, int64_t begin,
+                int64_t end, State* states) {
+    constexpr int64_t kLong = 8192;
+    const int64_t half = count / 2, n = end - begin;
+    cpu::IterationCursor later = at;
+    later.Advance(job.kept, half);
+    for (int64_t i = 0; i < half; ++i) {
+      states[i] = states[half + i] = State();
+      OfTwoRuns<Op>(at.data[1] + begin * job.size, &states[i],
+                    later.data[1] + begin * job.size, &states[half + i], n);
+      at.Advance(job.kept, 1);
+      later.Advance(job.kept, 1);
+    }
+    if (2 * half == count) return;
+    State& last = states[count - 1];
+    if (n < kLong) {
+      last = OfRange<Op>(job, later.data[1], begin, end, buffers);
+      return;
+    }
+    const char* const x = later.data[1] + begin * job.size;
+    State behind;
+    last = State();
+    OfTwoRuns<Op>(x, &last, x + n / 2 * job.size, &behind, n / 2);
+    if (n % 2 == 1) {
+      Op::AddRun(reinterpret_cast<const T*>(x + (n - 1) * job.size), 1,
+                 &behind);
+    }
+    Op::Merge(behind, &last);
   }
 
   const Job& job;

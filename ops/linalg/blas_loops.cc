@@ -20,6 +20,12 @@ RealPart<T>* PartsAt(T* x) {
   return reinterpret_cast<RealPart<T>*>(x);
 }
 
+template <typename T>
+typename Parts<RealPart<T>>::Type SwapOf(typename Parts<RealPart<T>>::Type v) {
+  if constexpr (kIsComplex<T>) return Parts<RealPart<T>>::Swap(v);
+  return v;
+}
+
 // A number to multiply vectors with.
 template <typename T>
 struct Factor {
@@ -36,9 +42,11 @@ struct Factor {
   }
   // v times this, added to `sum`.
   Vector AddTo(Vector sum, Vector v) const {
+    return AddTo(sum, v, SwapOf<T>(v));
+  }
+  Vector AddTo(Vector sum, Vector v, Vector swapped) const {
     sum = P::MultiplyAdd(v, real, sum);
-    if constexpr (kIsComplex<T>)
-      sum = P::MultiplyAdd(P::Swap(v), imaginary, sum);
+    if constexpr (kIsComplex<T>) sum = P::MultiplyAdd(swapped, imaginary, sum);
     return sum;
   }
   Vector real;
@@ -84,12 +92,6 @@ struct Sums {
   Sum<T> of[C];
 };
 
-template <typename T>
-typename Parts<RealPart<T>>::Type SwapOf(typename Parts<RealPart<T>>::Type v) {
-  if constexpr (kIsComplex<T>) return Parts<RealPart<T>>::Swap(v);
-  return v;
-}
-
 // Columns that are passed over together, of which each has a sum: as many as
 // hide how long an addition takes.
 template <typename T>
@@ -116,6 +118,27 @@ void Gemv(int64_t m, int64_t n, const T* a, int64_t lda, const T* x, T* y) {
   int64_t j = 0;
   for (; j + C <= n; j += C) AddColumns<T, C>(m, a + j * lda, lda, x + j, y);
   if constexpr (C > 1) Gemv<T, C / 2>(m, n - j, a + j * lda, lda, x + j, y);
+}
+
+template <typename T, int C = kColumns<T>>
+void Ger(int64_t m, int64_t n, const T* x, const T* y, T* a, int64_t lda) {
+  const RealPart<T>* const from = PartsAt(x);
+  const int64_t step = lda * PartsOf<T>::kCount;
+  int64_t j = 0;
+  for (; j + C <= n; j += C) {
+    Factor<T> factors[C];
+    for (int c = 0; c < C; ++c) factors[c] = Factor<T>(y[j + c]);
+    RealPart<T>* const to = PartsAt(a + j * lda);
+    ForParts<T>(m, [&](int64_t i, auto load, auto store) {
+      const auto v = load(from + i), swapped = SwapOf<T>(v);
+#pragma GCC unroll 8
+      for (int c = 0; c < C; ++c) {
+        RealPart<T>* const at = to + i + c * step;
+        store(at, factors[c].AddTo(load(at), v, swapped));
+      }
+    });
+  }
+  if constexpr (C > 1) Ger<T, C / 2>(m, n - j, x, y + j, a + j * lda, lda);
 }
 
 template <typename T, int C>
@@ -334,9 +357,8 @@ void Rotate(bool rows, bool forward, int64_t m, int64_t n,
 
 template <typename T>
 constexpr BlasLoops<T> kLoops = {
-    Axpy<T>,       Dot<T>,        Scale<T>,       Squares<T>,
-    Gemv<T>,       GemvTurned<T>, Hemv<T>,        Rotate<T>,
-    blas::Gemm<T>, blas::Trmm<T>, blas::Her2k<T>,
+    Axpy<T>, Dot<T>,  Scale<T>,  Squares<T>,    Gemv<T>,       GemvTurned<T>,
+    Ger<T>,  Hemv<T>, Rotate<T>, blas::Gemm<T>, blas::Trmm<T>, blas::Her2k<T>,
 };
 
 }  // namespace

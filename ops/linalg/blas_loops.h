@@ -32,6 +32,8 @@ struct BlasLoops {
   // y[0, n) += alpha a^T x, or a^H x if `conjugate`.
   void (*gemv_turned)(int64_t m, int64_t n, T alpha, const T* a, int64_t lda,
                       const T* x, bool conjugate, T* y);
+  // a [m, n] += x y^T
+  void (*ger)(int64_t m, int64_t n, const T* x, const T* y, T* a, int64_t lda);
   // y[0, n) += alpha a x, of a Hermitian matrix, of which one triangle is read.
   void (*hemv)(bool upper, int64_t n, T alpha, const T* a, int64_t lda,
                const T* x, T* y);

@@ -173,6 +173,12 @@ TYPED_TEST(BlasLoopsTest, MatrixAndVector) {
         for (int64_t i = 0; i < m; ++i)
           for (int64_t j = 0; j < n; ++j) wanted[i] += a[i + j * lda] * x[j];
         this->ExpectNear(y, wanted, n, "gemv");
+        std::vector<T> more = a, wanted_more = a;
+        loops->ger(m, n, z.data(), x.data(), more.data(), lda);
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t j = 0; j < n; ++j)
+            wanted_more[i + j * lda] += z[i] * x[j];
+        this->ExpectNear(more, wanted_more, 1, "ger");
         for (bool conjugate : {false, true}) {
           std::vector<T> t = x, wanted_t = x;
           loops->gemv_turned(m, n, alpha, a.data(), lda, z.data(), conjugate,

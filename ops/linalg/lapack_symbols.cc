@@ -264,9 +264,14 @@ void Ger(int64_t m, int64_t n, T alpha, const T* x, int64_t x_step, const T* y,
   const Dense<T> column(m, x, x_step);
   y = FirstOf(y, n, y_step);
   const BlasLoops<T>& loops = FindBlasLoops<T>();
-  for (int64_t j = 0; j < n; ++j)
-    loops.axpy(m, Times(alpha, ConjugateOf(y[j * y_step])), column.data(),
-               a + j * lda);
+  constexpr int64_t kTogether = 32;  // columns
+  T factors[kTogether];
+  for (int64_t j = 0; j < n; j += kTogether) {
+    const int64_t count = std::min(kTogether, n - j);
+    for (int64_t c = 0; c < count; ++c)
+      factors[c] = Times(alpha, ConjugateOf(y[(j + c) * y_step]));
+    loops.ger(m, count, column.data(), factors, a + j * lda, lda);
+  }
 }
 
 // x = form(a) x, of a triangle; or x = form(a)^-1 x.

@@ -12,6 +12,7 @@
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/pieces.h"
 #include "ops/primitives/vector_math.h"
+#include "ops/primitives/vector_math_double.h"
 
 namespace proa::inline v0::ops::formula {
 
@@ -20,7 +21,23 @@ PROA_MATH_FORMULA(Log1p, log1p, 4);
 PROA_MATH_FORMULA(Tanh, tanh, 6);
 PROA_MATH_FORMULA(Erf, erf, 6);
 
-PROA_INNER_FORMULA(Exp, exp, 4, InnerExp);
+struct Exp {
+  static constexpr float kCost = 4;
+  template <class T>
+  PROA_HD static T Apply(T x) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return vmath::Exp(x);
+    } else {
+      return std::exp(x);
+    }
+  }
+  struct Inner : vmath::InnerExp {
+    PROA_HD static float Of(float x) { return vmath::Exp<true>(x); }
+  };
+  PROA_HD static void Block(const float* x, float* out, int64_t n) {
+    MapPieces<Inner, Exp>(x, out, n);
+  }
+};
 PROA_INNER_FORMULA(Log, log, 4, InnerLog);
 PROA_INNER_FORMULA(Log2, log2, 4, InnerLog);
 PROA_INNER_FORMULA(Log10, log10, 4, InnerLog);
@@ -54,7 +71,7 @@ struct Sigmoid {
     if constexpr (std::is_same_v<T, float>) {
       return vmath::Sigmoid(x);
     } else {
-      const T e = std::exp(-std::abs(x));
+      const T e = Exp::Apply(-std::abs(x));
       return (x >= 0 ? T(1) : e) / (1 + e);
     }
   }

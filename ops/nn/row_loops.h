@@ -22,13 +22,14 @@
 #include "ops/primitives/cpu/streaming.h"
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/vector_math.h"
+#include "ops/primitives/vector_math_double.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 
 PROA_HD float Exp(float x) { return vmath::Exp(x); }
-PROA_HD double Exp(double x) { return std::exp(x); }
+PROA_HD double Exp(double x) { return vmath::Exp(x); }
 PROA_HD float Log(float x) { return vmath::Log(x); }
 PROA_HD double Log(double x) { return std::log(x); }
 

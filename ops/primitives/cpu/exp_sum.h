@@ -19,6 +19,7 @@
 #include "ops/primitives/cpu/summary.h"
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/vector_math.h"
+#include "ops/primitives/vector_math_double.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 
@@ -164,7 +165,7 @@ struct ExpSumOf {
     return vmath::OnePlusTimes(
         e, vmath::PowerOfBiased(std::bit_cast<uint32_t>(shifted)));
   }
-  PROA_HD static double Term(double x) { return std::exp(x > 700 ? 700 : x); }
+  PROA_HD static double Term(double x) { return vmath::Exp(x > 700 ? 700 : x); }
 
   struct Run {
     const T* x;

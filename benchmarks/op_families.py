@@ -2,6 +2,7 @@
 
     python benchmarks/op_families.py                       # a table: Proa and PyTorch by turns
     python benchmarks/op_families.py --part elementwise    # of a family, or of ops whose name has this
+    python benchmarks/op_families.py --dtype float64       # tensors of another dtype than float32
     python benchmarks/op_families.py --json FILE           # for report.py
 
 Each op of the registry is called with the samples of its schema, whose dims are made longer, and with every function of PyTorch
@@ -17,6 +18,7 @@ import argparse
 import importlib
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -103,11 +105,24 @@ _KEYWORDS = {"axis": "dim", "keepdim": "keepdim", "x": "input", "axes": "dims", 
 _RANDOM = {"dropout", "alpha_dropout", "bernoulli", "exponential", "poisson", "multinomial", "randperm", "standard_gamma", "rrelu"}  # fmt: skip
 
 
-def _sample(text, elements):
+def _sample(text, elements, dtype):
+    """The sample with tensors of `dtype` for those of float32 or of any.
+
+    Raises:
+        ValueError: it has no tensor of that dtype.
+    """
     from ops.conformance import samples
 
-    sample = samples.parse(text, ("float32",))[0]
+    sample = samples.parse(re.sub(r"\bf32\[", "N[", text), (dtype,))[0]
+    if dtype != "float32" and not any(_has_dtype(a, dtype) for a in (*sample.args, *sample.kwargs.values())):
+        raise ValueError(f"{text} has no tensor of {dtype}")
     return sample.grown(elements) if elements else sample
+
+
+def _has_dtype(value, dtype):
+    if isinstance(value, list):
+        return any(_has_dtype(v, dtype) for v in value)
+    return getattr(value, "dtype", None) == dtype
 
 
 def _values(sample):
@@ -272,19 +287,19 @@ def _peer(torch, op, args, named, ours):
     return None, why
 
 
-def _of_op(proa, torch, op):
+def _of_op(proa, torch, op, dtype):
     """The first sample of the op that can be made large and has a peer, as a line of the plan; or why there is none."""
     why = "small"
     for text in [_WITHOUT_TENSORS[op.name]] if op.name in _WITHOUT_TENSORS else op.samples:
         for elements in (_LARGE, _LARGE // 16):
             try:
-                sample = _sample(text, elements)
+                sample = _sample(text, elements, dtype)
                 args, named = _values(sample)
                 few = _largest([args, named]) < _LEAST and op.name not in _WITHOUT_TENSORS
                 if few or any(a.size == 0 for a in _arrays([args, named])):
                     continue
                 ours = proa.call({"op": op.name}, args, named)()
-            except Exception:  # no float32, or its attributes do not fit longer dims
+            except Exception:  # not this dtype, or its attributes do not fit longer dims
                 continue
             line, reason = _peer(torch, op, args, named, ours)
             why = reason if why != "other numbers" else why
@@ -292,7 +307,8 @@ def _of_op(proa, torch, op):
                 if _is_view(torch, line, args, named) and not _is_view(proa, {"op": op.name}, args, named):
                     line["copied"] = True  # as ours computes what PyTorch puts off, or copies what it gives back
                 shapes = ", ".join(str(list(a.shape)) for a in _arrays([args, named]))
-                return line | {"op": op.name, "text": text, "elements": elements, "line": f"{op.name} {shapes}"}, ""
+                found = {"op": op.name, "text": text, "elements": elements, "dtype": dtype}
+                return line | found | {"line": f"{op.name} {shapes}"}, ""
     return None, why
 
 
@@ -307,12 +323,14 @@ def _is_in(part, family, name):
     return not part or part == family or part in name
 
 
-def chosen(found, part):
+def chosen(found, part, dtype="float32"):
     """The part of a plan: that of a family, or of ops whose name has `part`.
 
     Raises:
-        ValueError: the plan holds another part alone.
+        ValueError: the plan holds another part alone, or pairs of another dtype.
     """
+    if found.get("dtype", "float32") != dtype:
+        raise ValueError(f"the plan holds the pairs of --dtype {found['dtype']}")
     if found.get("part") not in (None, "", part):
         raise ValueError(f"the plan holds the pairs of --part {found['part']} alone")
     lines = [line for line in found["lines"] if _is_in(part, line["family"], line["op"])]
@@ -325,8 +343,8 @@ def chosen(found, part):
     return {"lines": lines, "missing": missing}
 
 
-def plan(part):
-    """{"lines": pairs with their family, "missing": how many ops of each family have none, and why, "part": what is in it}."""
+def plan(part, dtype="float32"):
+    """{"lines": pairs with their family, "missing": how many ops of each family have none, and why, "part" and "dtype": what is in it}."""
     import os
 
     from ops.conformance import suite
@@ -340,12 +358,12 @@ def plan(part):
             continue
         if not _is_in(part, family, op.name):
             continue
-        found, why = _of_op(proa, torch, op)
+        found, why = _of_op(proa, torch, op, dtype)
         if found:
             lines.append(found | {"family": family})
         else:
             missing.setdefault(family, {}).setdefault(why, []).append(op.name)
-    return {"lines": lines, "missing": missing, "part": part}
+    return {"lines": lines, "missing": missing, "part": part, "dtype": dtype}
 
 
 def _least(function, seconds):
@@ -367,7 +385,7 @@ def _least(function, seconds):
 def measure(framework, lines, seconds):
     out = {}
     for line in lines:
-        args, named = _values(_sample(line["text"], line["elements"]))
+        args, named = _values(_sample(line["text"], line["elements"], line.get("dtype", "float32")))
         out[line["line"]] = _least(framework.call(line, args, named), seconds)
     return out
 
@@ -390,17 +408,20 @@ def main():
     parser.add_argument("--plan", type=pathlib.Path, help="a file of the pairs, which is written if it is not there")
     parser.add_argument("--find", action="store_true", help="only write that file")
     parser.add_argument("--part", default="", help="a family, or a part of names of ops")
+    parser.add_argument(
+        "--dtype", default="float32", help="of the tensors whose dtype is open, or float32 in the samples"
+    )
     parser.add_argument("--json", help="'-': one line of figures; or a file for report.py")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.04, help="for each figure")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     if args.framework:
-        lines = chosen(json.loads(args.plan.read_text()), args.part)["lines"]
+        lines = chosen(json.loads(args.plan.read_text()), args.part, args.dtype)["lines"]
         print(json.dumps(measure({"proa": _Proa, "torch": _Torch}[args.framework](), lines, args.seconds)))
         return
     if args.find:
-        found = plan(args.part)
+        found = plan(args.part, args.dtype)
         args.plan.write_text(json.dumps(found))
         if wrong := with_other_numbers(found):
             print(f"numbers are not those of PyTorch: {' '.join(wrong)}", file=sys.stderr)
@@ -408,9 +429,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         file = args.plan or pathlib.Path(folder) / "plan"
         if not file.exists():
-            subprocess.run([sys.executable, __file__, "--find", "--plan", file, "--part", args.part], check=True)
+            find = ["--find", "--plan", file, "--part", args.part, "--dtype", args.dtype]
+            subprocess.run([sys.executable, __file__, *find], check=True)
         try:
-            found = chosen(json.loads(file.read_text()), args.part)
+            found = chosen(json.loads(file.read_text()), args.part, args.dtype)
         except ValueError as error:
             parser.error(f"{file}: {error}")
         wrong = with_other_numbers(found)
@@ -418,7 +440,7 @@ def main():
             parser.error(f"no pair of ops is of --part {args.part}")
         if not found["lines"]:
             sys.exit(f"numbers are not those of PyTorch: {' '.join(wrong)}")
-        rest = ["--plan", str(file), "--part", args.part, "--seconds", str(args.seconds)]
+        rest = ["--plan", str(file), "--part", args.part, "--dtype", args.dtype, "--seconds", str(args.seconds)]
         result = side_by_side.run(__file__, rest, ["proa", "torch"], args.rounds, 1)
     result["families"] = {line["line"]: line["family"] for line in found["lines"]}
     result["missing"] = found["missing"]

@@ -30,6 +30,21 @@ def test_a_part_of_a_plan_that_is_there():
             op_families.chosen(part, other)
 
 
+def test_a_plan_of_another_dtype_is_refused():
+    with pytest.raises(ValueError, match="holds the pairs of --dtype float64"):
+        op_families.chosen(_PLAN | {"dtype": "float64"}, "")
+    assert op_families.chosen(_PLAN | {"dtype": "float64"}, "", "float64") == op_families.chosen(_PLAN, "")
+
+
+def test_samples_of_another_dtype():
+    for text in ("N[2,3]", "f32[2,3], f32[3]"):
+        sample = op_families._sample(text, 0, "float64")
+        assert {a.dtype for a in sample.args} == {"float64"}
+    with pytest.raises(ValueError, match="has no tensor of int64"):
+        op_families._sample("f64[2,3]", 0, "int64")
+    assert op_families._sample("i32[4]", 0, "float32").args[0].dtype == "int32"
+
+
 class _Tensor:
     """As much of PyTorch's tensor as a line asks of one."""
 

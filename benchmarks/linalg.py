@@ -1,6 +1,7 @@
 """What linear algebra costs beside PyTorch: microseconds of CPU on one thread, by op, size and batch.
 
     python benchmarks/linalg.py                      # a table: Proa and PyTorch by turns, worst ratio last column
+    python benchmarks/linalg.py --dtype complex64    # float32, unless it says so
     python benchmarks/linalg.py --framework proa --json -
 
 One framework a process (side_by_side.py). Each figure is the least of several runs.
@@ -63,14 +64,16 @@ class Torch:
         return self.linalg.svd(x, full_matrices=False)
 
 
-def cases(framework):
-    """Pairs of a name and a function that does it once."""
+def cases(framework, dtype="float32"):
+    """Pairs of a name and a function that does it once, of matrices of `dtype`."""
     rng = np.random.default_rng(0)
     linalg = framework.linalg
     for n, count in _SIZES:
-        x = rng.standard_normal((count, n, n)).astype("float32")
+        x = rng.standard_normal((count, n, n)).astype(dtype)
+        if x.dtype.kind == "c":
+            x += 1j * rng.standard_normal(x.shape).astype("float32")
         general = framework.tensor(x)
-        definite = framework.tensor(x @ x.swapaxes(1, 2) + n * np.eye(n, dtype="float32"))
+        definite = framework.tensor(x @ x.conj().swapaxes(1, 2) + n * np.eye(n, dtype=dtype))
         for name in _OPS:
             if name == "pinv_low":  # of half of the rank: by singular values
                 low = x[:, :, : n // 2] @ x[:, : n // 2]
@@ -88,18 +91,18 @@ def cases(framework):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--framework", choices=["proa", "torch"])
+    parser.add_argument("--dtype", default="float32", help="of the matrices")
     parser.add_argument("--json", help="'-': one line of figures")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.1, help="for each figure")
     args = parser.parse_args()
     if args.framework:
         framework = {"proa": Proa, "torch": Torch}[args.framework]()
-        print(
-            json.dumps({name: side_by_side.least(f, args.seconds, time.process_time) for name, f in cases(framework)})
-        )
+        found = cases(framework, args.dtype)
+        print(json.dumps({name: side_by_side.least(f, args.seconds, time.process_time) for name, f in found}))
         return
     names = [n for n in side_by_side.installed(tuned=False) if n in ("proa", "torch")]
-    result = side_by_side.run(__file__, ["--seconds", str(args.seconds)], names, args.rounds, 1)
+    result = side_by_side.run(__file__, ["--seconds", str(args.seconds), "--dtype", args.dtype], names, args.rounds, 1)
     figures = result["figures"]
     ratio = lambda line: figures[line]["proa"]["median"] / figures[line]["torch"]["median"] if len(names) == 2 else 0.0
     result["figures"] = {line: figures[line] for line in sorted(figures, key=ratio, reverse=True)}

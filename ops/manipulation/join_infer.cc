@@ -3,8 +3,28 @@
 #include "ops/infer.h"
 #include "ops/manipulation/manipulation_infer.h"
 #include "tensor/error.h"
+#include "tensor/memory_order.h"
 
 namespace proa::inline v0::ops::infer {
+namespace {
+
+// Whether the channels of a pixel lie side by side, and pixels after one
+// another: of images that lie channels-last, and of some of their channels.
+bool HasChannelsInside(const Tensor& x) {
+  if (x.rank() < 3 || x.rank() > 5 || x.layout() != Layout::kStrided) {
+    return false;
+  }
+  if (x.size(1) > 1 && x.strides()[1] != 1) return false;
+  int64_t least = x.size(1);
+  for (int d = x.rank() - 1; d >= 0; --d) {
+    if (d == 1 || x.size(d) == 1) continue;
+    if (x.strides()[d] < least) return false;
+    least = x.strides()[d] * x.size(d);
+  }
+  return true;
+}
+
+}  // namespace
 
 Shape concat(const char* op, std::span<const Tensor> xs, int64_t axis) {
   PROA_REQUIRE(!xs.empty(), op, ": the list of tensors is empty");
@@ -30,6 +50,17 @@ Shape concat(const char* op, std::span<const Tensor> xs, int64_t axis) {
     }
   }
   return out;
+}
+
+MemoryOrder order_of_joined(const char*, std::span<const Tensor> xs) {
+  int64_t more = 0;  // elements of those that lie channels-last
+  for (const Tensor& x : xs) {
+    const bool last = HasChannelsInside(x);
+    // One channel or one pixel has no order.
+    if (last && x.is_contiguous()) continue;
+    more += last ? x.numel() : -x.numel();
+  }
+  return more > 0 ? MemoryOrder::kChannelsLast : MemoryOrder::kRowMajor;
 }
 
 Shape stack(const char* op, std::span<const Tensor> xs, int64_t axis) {

@@ -12,6 +12,7 @@
 
 #include "ops/int_array.h"
 #include "tensor/dtype.h"
+#include "tensor/memory_order.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
 
@@ -55,6 +56,8 @@ Shape as_strided_set(const char* op, const Tensor& x, const Tensor& value,
 // Joins
 Shape concat(const char* op, std::span<const Tensor> xs, int64_t axis);
 Shape stack(const char* op, std::span<const Tensor> xs, int64_t axis);
+// Of images, the order that most of their elements lie in.
+MemoryOrder order_of_joined(const char* op, std::span<const Tensor> xs);
 
 // Arrangements
 Shape flip(const char* op, const Tensor& x, Ints axis);

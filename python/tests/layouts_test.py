@@ -265,3 +265,72 @@ def test_gradients_are_those_of_plain_images():
         down[i] -= 1e-6
         slope = (float(loss(paddle.to_tensor(up))) - float(loss(paddle.to_tensor(down)))) / 2e-6
         np.testing.assert_allclose(t.grad.numpy()[i], slope, rtol=1e-4, atol=1e-6)
+
+
+def _both(shape, seed=0):
+    """An image row-major, and one of the same elements channels-last."""
+    x = _random(*shape, seed=seed)
+    axes = [0, *range(2, len(shape)), 1]
+    back = [0, len(shape) - 1, *range(1, len(shape) - 1)]
+    return paddle.to_tensor(x), paddle.to_tensor(np.ascontiguousarray(x.transpose(axes))).transpose(back)
+
+
+def _lies_last(t):
+    return t.strides == _both(t.shape)[1].strides
+
+
+@pytest.mark.parametrize("shape", [[2, 3, 5], [2, 3, 5, 4], [2, 3, 2, 5, 4]], ids=str)
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+def test_joined_images_lie_as_most_of_them_do(shape, axis):
+    wide = list(shape)
+    wide[axis] += 3
+    (a, a_last), (b, b_last) = _both(shape), _both(wide, 1)
+    want = np.concatenate([a.numpy(), b.numpy()], axis)
+    for parts, is_last in (([a, b], False), ([a_last, b_last], True), ([a, b_last], True), ([a_last, b], False)):
+        joined = paddle.concat(parts, axis)
+        np.testing.assert_array_equal(joined.numpy(), want)
+        assert _lies_last(joined) == is_last and joined.is_contiguous() != is_last
+    # A view of some channels counts as it lies; one pixel, one channel and other numbers of dims do not count.
+    some = a_last[:, :2]
+    joined = paddle.concat([some, some], 1)
+    assert _lies_last(joined)
+    np.testing.assert_array_equal(joined.numpy(), np.concatenate([a.numpy()[:, :2]] * 2, 1))
+    assert paddle.concat([paddle.ones([2, 3, 1, 1]), paddle.ones([2, 3, 1, 1])], 1).is_contiguous()
+    assert paddle.concat([paddle.ones([2, 0, 4, 4]), paddle.ones([2, 1, 4, 4])], 1).is_contiguous()
+    assert paddle.concat([paddle.ones([3, 2]).T, paddle.ones([3, 2]).T], 0).is_contiguous()
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
+def test_padded_images_lie_as_they_did(mode):
+    plain, last = _both([2, 3, 5, 4])
+    paddings = [0, 0, 0, 0, 1, 2, 2, 1]
+    padded = []
+    for x in (plain, last):
+        x.stop_gradient = False
+        y = paddle._C.ops.pad(x, paddings, mode)
+        (g,) = paddle.grad((y * y).sum(), [x])
+        assert _lies_last(y) == _lies_last(g) == (x is last)
+        padded.append((y.numpy(), g.numpy()))
+    for ours, theirs in zip(*padded, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    kinds = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+    np.testing.assert_array_equal(padded[0][0], np.pad(plain.numpy(), ((0, 0), (0, 0), (1, 2), (2, 1)), kinds[mode]))
+
+
+def test_a_dense_network_reorders_no_image():
+    class Dense(nn.Layer):
+        def __init__(self, channels):
+            super().__init__()
+            self.norm, self.conv = nn.BatchNorm2D(channels), nn.Conv2D(channels, 16, 3, padding=1, bias_attr=False)
+
+        def forward(self, x):
+            return paddle.concat([x, self.conv(nn.functional.relu(self.norm(x)))], 1)
+
+    net = nn.Sequential(*(Dense(16 * k) for k in range(1, 5)))
+    x = nn.functional.conv2d(paddle.to_tensor(_random(2, 3, 16, 16)), paddle.to_tensor(_random(16, 3, 3, 3)))
+    net.eval()
+    with paddle.no_grad():
+        net(x)
+        before = paddle._C.reorder_counts()["data"]
+        assert _channels_last(net(x))
+        assert paddle._C.reorder_counts()["data"] == before

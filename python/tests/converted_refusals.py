@@ -214,3 +214,17 @@ def pattern_of_tensor(x):
             return y * 2
         case [_, y]:
             return y
+
+
+@refused("state: the ways of the statement .* give 'stop' and 'idle'; let both give tensors")
+def texts_of_turns(x):
+    """A tuple with texts that a turn of a loop replaces by a tensor, read in the next one: numbers for the states"""
+    state, n = ("idle", None), paddle.to_tensor(0)
+    for row in x:
+        kind, _ = state
+        if row.sum() > 0.5:
+            state = ("run", row * 2)
+        elif row.sum() < -0.5:
+            state = ("stop", None)
+        n = n + (1 if kind == "run" else 0)
+    return x * n

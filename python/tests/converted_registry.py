@@ -20,6 +20,7 @@ MODULES = [
     "converted_classes",
     "converted_errors",
     "converted_models",
+    "converted_programs",
     "converted_training",
     "converted_packages",
     "converted_refusals",

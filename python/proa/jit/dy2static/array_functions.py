@@ -4,7 +4,7 @@ import functools
 
 from proa import _C
 from proa.jit.dy2static import calls
-from proa.jit.dy2static.arrays import RaggedArray, TensorArray
+from proa.jit.dy2static.arrays import RaggedArray, TensorArray, moved
 from proa.jit.dy2static.branches import in_region
 from proa.jit.dy2static.values import is_late, tensor_of
 
@@ -13,25 +13,18 @@ def stack(array, axis=0, name=None):
     """`paddle.stack` of an array."""
     rows = array.stacked
     axis = axis + len(rows.shape) if axis < 0 else axis
-    return rows if axis == 0 else _C.ops.transpose(rows, _moved(len(rows.shape), axis))
+    return rows if axis == 0 else _C.ops.transpose(rows, moved(0, axis, len(rows.shape)))
 
 
 def concat(array, axis=0, name=None):
     """`paddle.concat` of an array."""
-    if isinstance(array, RaggedArray) and axis in (0, -len(array.rows.shape)):
+    if isinstance(array, RaggedArray) and axis in (array.axis, array.axis - len(array.rows.shape)):
         return array.rows
     rows = array.stacked
     dims = len(rows.shape)
     axis = axis + dims - 1 if axis < 0 else axis
-    rows = rows if axis == 0 else _C.ops.transpose(rows, _moved(dims, axis))
+    rows = rows if axis == 0 else _C.ops.transpose(rows, moved(0, axis, dims))
     return _C.ops.flatten(rows, axis, axis + 1)
-
-
-def _moved(dims, axis):
-    """The order of dims with the first one at `axis`."""
-    order = list(range(1, dims))
-    order.insert(axis, 0)
-    return order
 
 
 def length(array):

@@ -4,12 +4,36 @@ import dataclasses
 
 from proa import _C
 from proa.framework import reports
+from proa.framework.size import Size
 from proa.jit.dy2static import lost
-from proa.jit.dy2static.values import described, is_number, known_sizes, tensor_of
+from proa.jit.dy2static.values import Counted, described, is_number, known_sizes, tensor_of
 
 
-class TensorArray:
-    """Tensors of one dtype, as many as only the run of the program knows: an EvenArray or a RaggedArray.
+@dataclasses.dataclass
+class Kind:
+    """What the items of a list are like.
+
+    Args:
+        like (Tensor|tuple): one of them; of tuples a Kind for each part.
+        axis (int|None): the dim in which they differ.
+    """
+
+    like: object
+    axis: int | None = None
+
+    def other_sizes(self):
+        """The sizes that all items share."""
+        if isinstance(self.like, tuple):
+            return [size for part in self.like for size in part.other_sizes()]
+        return [size for i, size in enumerate(self.like.shape) if i != self.axis]
+
+    def along(self, axis):
+        """The same, of items that differ in a dim."""
+        return self if isinstance(self.like, tuple) else Kind(self.like, axis)
+
+
+class TensorArray(Counted):
+    """Tensors of one dtype, as many as only the run of the program knows: an EvenArray or a RaggedArray; or tuples of such.
 
     What a list is in a converted function after a loop that depends on a tensor appended to it. It is read as a list is, and
     `paddle.stack`, `concat` and the `array_` functions take it; who gets it from a replay gets a list.
@@ -55,6 +79,10 @@ class TensorArray:
             RuntimeError("len: of a list that a loop of the program made is known only when the program runs")
         )
 
+    def truth(self):
+        """`bool` of it in a function that is converted: a tensor where that depends on the run."""
+        return self.count.truth() if isinstance(self.count, Size) else self.count > 0
+
     def __iter__(self):
         return iter(self.stacked)
 
@@ -81,6 +109,8 @@ class EvenArray(TensorArray):
 
     stacked: _C.Tensor
 
+    wish = None  # names the list in wishes.py
+
     @property
     def contents(self):
         """What it holds, to be carried by a statement of the program."""
@@ -96,12 +126,22 @@ class EvenArray(TensorArray):
         return self.stacked.shape[0]
 
     @property
-    def like(self):
-        """A tensor as its items are."""
-        return self.stacked[0]
+    def kind(self):
+        """What its items are like."""
+        return Kind(self.stacked[0])
+
+    def now(self):
+        """What it holds now, whatever becomes of it."""
+        return EvenArray(self.stacked)
 
     def append(self, value):
-        row = _C.ops.unsqueeze(self._fitting(value, self.stacked.dtype), [0])
+        value = self._fitting(value, self.stacked.dtype)
+        axis = _differing([self.stacked.shape[1:], value.shape])
+        if axis is not None and self.wish is not None:
+            error = _C.located(ValueError(f"append: the tensors of the list differ in dim {axis}"))
+            error._proa_wish = ("ragged", *self.wish, axis)
+            raise error
+        row = _C.ops.unsqueeze(value, [0])
         empty = type(self.stacked.shape[0]) is int and self.stacked.shape[0] == 0
         self.stacked = row if empty else _C.ops.concat([self.stacked, row], 0)
 
@@ -146,15 +186,17 @@ class EvenArray(TensorArray):
 
 @dataclasses.dataclass(eq=False)
 class RaggedArray(TensorArray):
-    """Tensors that differ in their first dim, such as the boxes that stay of each class.
+    """Tensors that differ in one dim, such as the boxes that stay of each class.
 
     Args:
         rows (Tensor): those of all items, one after another.
         lengths (Tensor): int64, [n]: how many each item has.
+        axis (int): the dim.
     """
 
     rows: _C.Tensor
     lengths: _C.Tensor
+    axis: int = 0
 
     @property
     def contents(self):
@@ -169,47 +211,57 @@ class RaggedArray(TensorArray):
         return self.lengths.shape[0]
 
     @property
-    def like(self):
-        return self.rows
+    def kind(self):
+        return Kind(self.rows, self.axis)
+
+    def now(self):
+        return RaggedArray(self.rows, self.lengths, self.axis)
 
     @property
     def stacked(self):
         """The items as one tensor, [n, ...]: they must be of one size then, else the run fails."""
         zero = _C.ops.full([1], 0, _C.int64)
         size = _C.ops.max(_C.ops.concat([self.lengths, zero], 0), 0)
+        which = "their first dim" if self.axis == 0 else f"dim {self.axis}"
         reports.assertion(
             (self.lengths == size).all(),
-            "the tensors of a list differ in their first dim; only paddle.concat along it takes them",
+            f"the tensors of a list differ in {which}; only paddle.concat along it takes them",
         )
         sizes = [_C.ops.shape(self.lengths).astype("int64"), _C.ops.reshape(size, [1])]
-        rest = _C.ops.shape(self.rows)[1:].astype("int64")
-        return _C.ops.reshape(self.rows, _C.ops.concat([*sizes, rest], 0))
+        dims = len(self.rows.shape)
+        rows = _C.ops.transpose(self.rows, moved(self.axis, 0, dims)) if self.axis else self.rows
+        rest = _C.ops.shape(rows)[1:].astype("int64")
+        rows = _C.ops.reshape(rows, _C.ops.concat([*sizes, rest], 0))
+        return _C.ops.transpose(rows, moved(1, self.axis + 1, dims + 1)) if self.axis else rows
 
     def append(self, value):
         value = self._fitting(value, self.rows.dtype)
-        self.rows = _C.ops.concat([self.rows, value], 0)
-        self.lengths = _C.ops.concat([self.lengths, _C.ops.shape(value)[:1].astype("int64")], 0)
+        self.rows = _C.ops.concat([self.rows, value], self.axis)
+        self.lengths = _C.ops.concat([self.lengths, _size(value, self.axis)], 0)
+
+    def _rows(self, begin, end):
+        return self.rows[(slice(None),) * self.axis + (slice(begin, end),)]
 
     def drop_last(self):
         left = _C.ops.sum(self.lengths[:-1])
-        self.rows, self.lengths = self.rows[:left], self.lengths[:-1]
+        self.rows, self.lengths = self._rows(None, left), self.lengths[:-1]
 
     def __getitem__(self, index):
         if isinstance(index, slice):
             raise _C.located(
                 NotImplementedError(
-                    "a slice of a list whose number of items depends on a tensor, and whose tensors differ in their first dim; "
+                    "a slice of a list whose number of items depends on a tensor, and whose tensors differ in a dim; "
                     "take single items, or paddle.concat(list)"
                 )
             )
         ends = _C.ops.cumsum(self.lengths, 0)
         end = ends[index]
-        return self.rows[end - self.lengths[index] : end]
+        return self._rows(end - self.lengths[index], end)
 
     def __setitem__(self, index, value):
         raise _C.located(
             NotImplementedError(
-                "setitem: of a list whose number of items depends on a tensor, and whose tensors differ in their first dim; append "
+                "setitem: of a list whose number of items depends on a tensor, and whose tensors differ in a dim; append "
                 "to a new list, or pad the tensors to one size"
             )
         )
@@ -224,10 +276,108 @@ class RaggedArray(TensorArray):
     def _refused(what):
         return _C.located(
             NotImplementedError(
-                f"{what}: of a list whose number of items depends on a tensor, and whose tensors differ in their first dim; pad the "
+                f"{what}: of a list whose number of items depends on a tensor, and whose tensors differ in a dim; pad the "
                 "tensors to one size, or append to a new list"
             )
         )
+
+
+@dataclasses.dataclass(eq=False)
+class TupleArray(TensorArray):
+    """Tuples of tensors: an array for each part."""
+
+    parts: tuple
+
+    @property
+    def contents(self):
+        return tuple(part.contents for part in self.parts)
+
+    @contents.setter
+    def contents(self, value):
+        for part, contents in zip(self.parts, value, strict=True):
+            part.contents = contents
+
+    @property
+    def count(self):
+        return self.parts[0].count
+
+    @property
+    def kind(self):
+        return Kind(tuple(part.kind for part in self.parts))
+
+    def now(self):
+        return TupleArray(tuple(part.now() for part in self.parts))
+
+    @property
+    def stacked(self):
+        raise _C.located(
+            NotImplementedError(
+                "a list of tuples, of which only the run of the program knows how many there are, is no tensor; go over it by a `for`, "
+                "or append each part of a tuple to a list of its own"
+            )
+        )
+
+    def _apart(self, value):
+        if type(value) is tuple and len(value) == len(self.parts):
+            return zip(self.parts, value, strict=True)
+        raise _C.located(
+            TypeError(
+                f"append: the number of its items depends on a tensor, and it holds tuples of {len(self.parts)}, not "
+                f"{described(value)}"
+            )
+        )
+
+    def append(self, value):
+        for part, item in self._apart(value):
+            part.append(item)
+
+    def insert(self, index, value):
+        for part, item in self._apart(value):
+            part.insert(index, item)
+
+    def drop_last(self):
+        for part in self.parts:
+            part.drop_last()
+
+    def __delitem__(self, index):
+        for part in self.parts:
+            del part[index]
+
+    def __getitem__(self, index):
+        found = tuple(part[index] for part in self.parts)
+        return TupleArray(found) if isinstance(index, slice) else found
+
+    def __setitem__(self, index, value):
+        for part, item in self._apart(value):
+            part[index] = item
+
+
+def moved(begin, end, dims):
+    """The order of dims with the one at `begin` at `end`."""
+    order = [i for i in range(dims) if i != begin]
+    order.insert(end, begin)
+    return order
+
+
+def _size(tensor, axis):
+    """Its size along a dim: int64, [1]."""
+    return _C.ops.shape(tensor)[axis : axis + 1].astype("int64")
+
+
+def _differing(shapes, may=False):
+    """The one dim in which shapes of a length differ for sure; None if there is none, or more than one.
+
+    `may`: also a dim behind the first one that is open in some alone, as where words are appended to those that were given.
+    """
+    if len({len(shape) for shape in shapes}) != 1:
+        return None
+
+    def differ(i, sizes):
+        known = {n for n in sizes if type(n) is int}
+        return len(known) > 1 or may and i > 0 and len(known) == 1 and any(type(n) is not int for n in sizes)
+
+    found = [i for i, sizes in enumerate(zip(*shapes, strict=True)) if differ(i, sizes)]
+    return found[0] if len(found) == 1 else None
 
 
 def grows(container, before, after):
@@ -247,9 +397,11 @@ def _rewrite(others):
 
 
 def element(name, after, where):
-    """The item that stands for those of a list that a turn appended to; an error where they are not alike."""
+    """The Kind of the items of a list that a turn appended to; an error where they are not alike."""
     if any(isinstance(v, Moved) for v in after):
-        return next(v.like for v in after if isinstance(v, Moved))
+        return next(v.kind for v in after if isinstance(v, Moved))
+    if after and all(type(v) is tuple and len(v) == len(after[0]) > 0 for v in after):
+        return Kind(tuple(element(name, part, where) for part in zip(*after, strict=True)))
     items = [tensor_of(v) if is_number(v) else v for v in after]
     kinds = {(t.dtype.name, len(t.shape)) for t in items if isinstance(t, _C.Tensor)}
     others = [v for v in items if not isinstance(v, _C.Tensor)]
@@ -260,35 +412,48 @@ def element(name, after, where):
                 f"dims; it holds {', '.join(dict.fromkeys(described(v) for v in items))}; {_rewrite(others)}"
             )
         )
-    return next((t for t in items if varies(t)), items[-1])
+    axis = _differing([t.shape for t in items], may=True)
+    if axis is not None:
+        return Kind(items[-1], axis)
+    axes = [(t, _made_axis(t)) for t in items]
+    return next((Kind(t, axis) for t, axis in axes if axis is not None), Kind(items[-1]))
 
 
-def varies(tensor):
-    """Whether the first dim of a tensor is a number that the run computes, and not one of the inputs' sizes."""
-    if not _C.is_symbolic(tensor) or not tensor.shape or type(tensor.shape[0]) is int:
-        return False
+def _made_axis(tensor):
+    """The dim of a tensor that is a number which the run computes, and not one of the inputs' sizes; of several none but the first."""
+    if not _C.is_symbolic(tensor):
+        return None
     program = _C.program_of(tensor)
-    inputs = (program.find(name) for name in program.input_names)
-    return all(_C.dim_name(tensor, 0) != _C.dim_name(t, i) for t in inputs for i in range(len(t.shape)))
+    inputs = [program.find(name) for name in program.input_names]
+    known = {_C.dim_name(t, i) for t in inputs for i in range(len(t.shape))}
+    made = [i for i, n in enumerate(tensor.shape) if type(n) is not int and _C.dim_name(tensor, i) not in known]
+    return made[0] if made[:1] == [0] or len(made) == 1 else None
 
 
-def of_list(items, like):
-    """The array of a list; an empty one for elements like a tensor."""
+def of_list(items, kind, wish=None):
+    """The array of a list; an empty one for items of a Kind. `wish`: what an error says that finds them to differ in a dim."""
+    if isinstance(kind.like, tuple):
+        parts = list(zip(*items, strict=True)) or [()] * len(kind.like)
+        return TupleArray(tuple(of_list(list(part), k) for part, k in zip(parts, kind.like, strict=True)))
+    like, axis = kind.like, kind.axis
     items = [tensor_of(v, like.dtype) for v in items]
-    if varies(like) and all(type(n) is int for n in like.shape[1:]):
-        array = RaggedArray(_C.ops.full([0, *like.shape[1:]], 0, like.dtype), _C.ops.full([0], 0, _C.int64))
-        array.extend(items)
-        return array
-    if items:
-        return EvenArray(_C.ops.stack(items, 0))
-    return EvenArray(_C.ops.full([0, *known_sizes(like)], 0, like.dtype))
+    if axis is not None and (items or all(type(n) is int for n in kind.other_sizes())):
+        if items:
+            lengths = _C.ops.concat([_size(t, axis) for t in items], 0)
+            return RaggedArray(_C.ops.concat(items, axis), lengths, axis)
+        sizes = [0 if i == axis else n for i, n in enumerate(like.shape)]
+        return RaggedArray(_C.ops.full(sizes, 0, like.dtype), _C.ops.full([0], 0, _C.int64), axis)
+    stacked = _C.ops.stack(items, 0) if items else _C.ops.full([0, *known_sizes(like)], 0, like.dtype)
+    made = EvenArray(stacked)
+    made.wish = wish
+    return made
 
 
 class Moved:
     """Stands in a list that became a TensorArray, for those who hold the list by another name."""
 
-    def __init__(self, like):
-        self.like = like
+    def __init__(self, kind):
+        self.kind = kind
 
     def __repr__(self):
         return "items of a list that a loop of the program appended to; use the name that the loop used"

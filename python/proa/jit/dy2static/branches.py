@@ -98,7 +98,7 @@ class _Plan:
         self.alive = None  # what the second way makes of names, where the first one returns
         self.containers = set()
         self.watched = {}  # objects and lists that functions which are called write to
-        self.arrays = {}  # id of a list that one way appends to: a tensor as it holds
+        self.arrays = {}  # id of a list that one way appends to: the Kind of its items
         self.maybe = {}  # key of a name that one way gives a value: (tree, leaves) of it
 
 
@@ -303,7 +303,7 @@ class _Choice:
 
     def _missing(self, key):
         inner = undefined.conflict(key[-1])  # of an `if` in one of the ways
-        if inner is not None and not wishes.is_wished(inner[2]):
+        if inner is not None:
             return _Conflict(*inner)
         wish = self.state.wish(key) if self.state.may_be_unbound(key) else None
         return _Conflict(f"{self._one_way(key)}; give it one before", wish=wish)

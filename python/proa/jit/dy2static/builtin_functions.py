@@ -11,8 +11,8 @@ from proa import _C
 from proa.framework.dtype import is_floating
 from proa.framework.size import Size
 from proa.jit.dy2static import calls, checks, iterables, runtime
-from proa.jit.dy2static.arrays import EvenArray, TensorArray
-from proa.jit.dy2static.values import is_late, tensor_of, truth
+from proa.jit.dy2static.arrays import TensorArray
+from proa.jit.dy2static.values import condition, is_late, tensor_of, truth
 
 
 def len_(value):
@@ -27,11 +27,12 @@ def len_(value):
 def _casts(kind, dtype):
     def cast(*args, **kwargs):
         if len(args) == 1 and not kwargs:
-            (value,) = args
+            value = condition(args[0]) if dtype is None else args[0]
             if is_late(value):
                 return truth(value) if dtype is None else _C.ops.cast(_scalar(value).detach(), dtype())
             if isinstance(value, Size) and kind is int:
                 return value
+            return kind(value)
         return kind(*args, **kwargs)
 
     return cast
@@ -65,7 +66,7 @@ def _collects(kind):
 
     def collect(*args):
         if len(args) == 1 and isinstance(args[0], TensorArray):
-            return EvenArray(args[0].stacked)
+            return args[0].now()
         return kind(*args)
 
     return collect
@@ -80,13 +81,12 @@ def range_(*args):
 
 def enumerate_(iterable, start=0):
     """`enumerate`, of what has an open number of items too."""
-    items = iterables.late(_plain(iterable))
+    items = iterables.late(iterable)
     return enumerate(iterable, start) if items is None else iterables.Enumerate(items, start)
 
 
 def zip_(*parts, **kwargs):
     """`zip`, of the same."""
-    parts = [_plain(p) for p in parts]
     if all(iterables.late(p) is None for p in parts):
         return zip(*parts, **kwargs)
     return iterables.Zip([iterables.as_late(p) for p in parts])
@@ -94,12 +94,8 @@ def zip_(*parts, **kwargs):
 
 def reversed_(iterable):
     """`reversed`, of the same."""
-    items = iterables.late(_plain(iterable))
+    items = iterables.late(iterable)
     return reversed(iterable) if items is None else iterables.Reversed(items)
-
-
-def _plain(iterable):
-    return iterable.stacked if isinstance(iterable, TensorArray) else iterable
 
 
 def print_(*values, **kwargs):

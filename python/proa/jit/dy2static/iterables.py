@@ -82,6 +82,20 @@ class Rows(Late):
         return self._tensor[number]
 
 
+class Items(Late):
+    """The items of an array as it is now."""
+
+    def __init__(self, array):
+        self._array = array.now()
+
+    def count(self):
+        size = self._array.count
+        return size.tensor() if isinstance(size, Size) else _C.to_tensor(size)
+
+    def item(self, number):
+        return self._array[number]
+
+
 class Enumerate(Late):
     """`enumerate` of such items."""
 
@@ -140,7 +154,7 @@ def late(iterable):
     if isinstance(iterable, Late):
         return iterable
     if isinstance(iterable, TensorArray):
-        return Rows(iterable.stacked)
+        return Items(iterable)
     if isinstance(iterable, _C.Tensor) and iterable.shape and isinstance(iterable.shape[0], Size):
         return Rows(iterable)
     return None

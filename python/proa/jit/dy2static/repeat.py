@@ -53,7 +53,7 @@ class _Plan:
         self.payload = None  # (tree, leaves) of what a turn returns
         self.containers = set()
         self.watched = {}  # objects and lists that functions which are called write to
-        self.arrays = {}  # id of a list: an element of it
+        self.arrays = {}  # id of a list: the Kind of its items
         self.first = {}  # key of a name that turns bind, read after the loop: (tree, leaves) of such a value
         self.maybe = set()  # keys of names that have a value before the loop, and may have none after a turn
         self.rebuilt = set()  # keys of names that get other lists in a turn
@@ -345,11 +345,10 @@ class _Loop:
             slot, before = self.state.container(number)
             after = found["contents", number]
             if arrays.grows(slot.container, before, after):
-                like = arrays.element(slot.name, max(before, after, key=len), self.state.where())
-                open_sizes = like.shape[1:] if arrays.varies(like) else like.shape
-                if not before and any(type(n) is not int or n < 0 for n in open_sizes):
+                kind = arrays.element(slot.name, max(before, after, key=len), self.state.where())
+                if not before and any(type(n) is not int or n < 0 for n in kind.other_sizes()):
                     raise self._unsteady(f"{slot.name} is empty before it and gets tensors of open sizes in a turn")
-                self._plan.arrays[number] = like
+                self._plan.arrays[number] = kind
             else:
                 self._plan.containers.add(number)
         raise _Again(self)

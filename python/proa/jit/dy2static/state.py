@@ -13,7 +13,7 @@ import types
 
 from proa import _C
 from proa.jit import structure
-from proa.jit.dy2static import arrays, checks, properties, writes
+from proa.jit.dy2static import arrays, checks, properties, wishes, writes
 from proa.jit.dy2static.maybe import Maybe, plain
 from proa.jit.dy2static.writes import CONTAINERS, UNDEFINED
 
@@ -144,7 +144,7 @@ class State:
         containers (set): ids of lists and dicts, and keys of names, that are known to be changed by what is called.
         watched (dict): objects and lists that the functions called write to, (object, name of the attribute or None) by
             key; grows by what is found.
-        made (dict): by the ids of lists that become TensorArrays, a tensor as they will hold.
+        made (dict): by the ids of lists that become TensorArrays, the Kind of what they will hold.
     """
 
     def __init__(self, functions, site, containers=(), made=None, watched=None):
@@ -168,8 +168,8 @@ class State:
         for key, (thing, name, _) in self._watched.items():
             self._watch(key, thing, name)
         self._originals = []  # (slot, list) of what becomes an array here
-        for number, like in (made or {}).items():
-            self._as_array(number, like)
+        for number, kind in (made or {}).items():
+            self._as_array(number, kind)
         for slot, _ in self._roots:
             array = slot.get()
             if isinstance(array, arrays.TensorArray):
@@ -285,7 +285,7 @@ class State:
             self._watched[key] = thing, name, None
         return {key: value for key, (_, _, value) in new.items()}
 
-    def _as_array(self, number, like):
+    def _as_array(self, number, kind):
         """A list that grows: what the names for it hold is a TensorArray."""
         bound = [slot for slot, value in self._roots if id(value) == number]
         if not bound:
@@ -297,7 +297,9 @@ class State:
                 )
             )
         self._refuse_outside(bound)
-        array = arrays.of_list(self._seen[number][1], like)
+        wish = self.file, bound[0].name
+        axis = wishes.axis_of(*wish)
+        array = arrays.of_list(self._seen[number][1], kind if axis is None else kind.along(axis), wish)
         for slot in bound:
             self._originals.append((slot, slot.get()))
             slot.put(array)
@@ -322,7 +324,7 @@ class State:
         for slot, original in self._originals:
             array = slot.get()
             if isinstance(array, arrays.TensorArray):
-                original[:] = [arrays.Moved(array.like)]
+                original[:] = [arrays.Moved(array.kind)]
 
     def reset(self):
         """All as it was before there was this state."""

@@ -13,9 +13,13 @@ def is_late(value):
     return isinstance(value, _C.Tensor) and _C.is_symbolic(value) and not _C.take_elements(value)
 
 
+class Counted:
+    """What holds as many items as only the run of the program knows: `truth` says whether there are any."""
+
+
 def condition(value):
-    """A value whose truth is asked for: of an open size the tensor that says so."""
-    return value.truth() if isinstance(value, Size) else value
+    """A value whose truth is asked for: of an open size, or number of items, the tensor that says so."""
+    return value.truth() if isinstance(value, (Size, Counted)) else value
 
 
 def is_number(value):

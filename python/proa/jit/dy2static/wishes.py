@@ -123,6 +123,12 @@ def calls_of_kinds(code):
     return found
 
 
+def axis_of(file, name):
+    """The dim in which the tensors of a list differ, if a recording found that; `("ragged", file, name, axis)` is such a wish."""
+    every = getattr(_thread, "wishes", None) or ()
+    return next((wish[3] for wish in every if wish[:3] == ("ragged", file, name)), None)
+
+
 def _of_generator(error):
     """The wish for that generator of the user which asked for a value that only the run of the program knows."""
     if not any(text in str(error) for text in _ASKED):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-import yaml
-
-from ops.schema import alias, commas, flops, formula, model, param_types
+from ops.schema import alias, commas, entries, flops, formula, model, param_types
 
 _KEYS = frozenset(
     (
@@ -47,52 +45,9 @@ _FUSE = ("none", "pointwise", "reduction", "matmul", "view", "broadcast")
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
-class _Line(dict):
-    """A mapping that knows the lines of itself and of its keys."""
-
-    line = 0
-    key_lines: dict[str, int]
-
-
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """Safe loading with lines; repeated keys are mistakes."""
-
-
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> _Line:
-    out = _Line()
-    out.line = node.start_mark.line + 1
-    out.key_lines = {}
-    for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        line = key_node.start_mark.line + 1
-        if key in out:
-            raise model.SchemaError(model.Location(loader.name, line), f"key {key!r} is repeated")
-        out[key] = loader.construct_object(value_node, deep=True)
-        out.key_lines[key] = line
-    return out
-
-
-_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
-
-
 def parse_file(path: str, text: str | None = None) -> list[model.Op]:
     """Parses one schema file; `path` is relative to the repository root."""
-    if text is None:
-        with open(path, encoding="utf-8") as f:
-            text = f.read()
-    loader = _Loader(_quote_calls(text))
-    loader.name = path
-    try:
-        data = loader.get_single_data()
-    except yaml.MarkedYAMLError as e:
-        line = e.problem_mark.line + 1 if e.problem_mark else 0
-        raise model.SchemaError(model.Location(path, line), str(e.problem)) from e
-    finally:
-        loader.dispose()
-    if not isinstance(data, list):
-        raise model.SchemaError(model.Location(path, 1), "a schema file is a list of ops")
-    ops = [_OpParser(path, entry).parse() for entry in data]
-    return ops
+    return [_OpParser(path, entry).parse() for entry in entries.read(path, text)]
 
 
 def parse_files(paths: list[str]) -> dict[str, model.Op]:
@@ -118,61 +73,12 @@ def _check_aliases(index: dict[str, model.Op]) -> None:
             alias.check(op, a, index)
 
 
-def _quote_calls(text: str) -> str:
-    """Quotes values such as `broadcast(x, y)` inside `{...}`, where YAML would split at the comma.
-
-    Works on lines, so that locations stay true; `{` opens a flow mapping only where a value
-    can begin.
-    """
-    return "\n".join(_quote_line(line) for line in text.split("\n"))
-
-
-def _quote_line(line: str) -> str:
-    if "{" not in line or "(" not in line:
-        return line
-    out, i, depth, quote = [], 0, 0, ""
-    while i < len(line):
-        c = line[i]
-        if quote:
-            quote = "" if c == quote else quote
-        elif c in "\"'":
-            quote = c
-        elif c == "{" and (depth or re.search(r"(?:[:\-,\[{] *|^ *)$", "".join(out))):
-            depth += 1
-        elif c == "}" and depth:
-            depth -= 1
-        elif depth and c == " " and out and out[-1] == ":":
-            value = _flow_value(line[i + 1 :])
-            if value is not None:
-                out.append(" '" + value.replace("'", "''") + "'")
-                i += 1 + len(value)
-                continue
-        out.append(c)
-        i += 1
-    return "".join(out)
-
-
-def _flow_value(text: str) -> str | None:
-    """The plain value at the start of `text` if it holds a call; ends at a comma or brace outside of brackets."""
-    if not text or text[0] in "\"'{[ ":
-        return None
-    depth = 0
-    for i, c in enumerate(text):
-        if c in "([":
-            depth += 1
-        elif c in ")]":
-            depth -= 1
-        elif c in ",}" and depth == 0:
-            return text[:i] if "(" in text[:i] else None
-    return None
-
-
 class _OpParser:
     """Parses one entry."""
 
     def __init__(self, path: str, entry):
         self._path = path
-        if not isinstance(entry, _Line):
+        if not isinstance(entry, entries.Line):
             raise model.SchemaError(model.Location(path, 1), f"an entry is a mapping, not {entry!r}")
         self._entry = entry
 
@@ -300,7 +206,7 @@ class _OpParser:
         k = self._entry.get("kernel")
         if k == model.ELEMENTWISE:
             return dict.fromkeys(["cpu", *model.FORMULA_BACKENDS], k)
-        if not isinstance(k, _Line) or "function" in k:
+        if not isinstance(k, entries.Line) or "function" in k:
             return {} if k is None else {"cpu": k}
         unknown = sorted(set(k) - {"cpu", *model.BACKENDS})
         if unknown:
@@ -358,7 +264,7 @@ class _OpParser:
             if not is_composite and self._outputs:
                 self._fail(f"{self._name}: key `infer` is missing")
             return {}, None
-        if not isinstance(i, _Line):
+        if not isinstance(i, entries.Line):
             self._fail("`infer` is a map", "infer")
         at = self._at("infer")
         compute = formula.parse(i.pop("compute"), at) if "compute" in i else None
@@ -466,7 +372,7 @@ class _OpParser:
         g = e["grad"]
         if g == "none":
             return None
-        if not isinstance(g, _Line):
+        if not isinstance(g, entries.Line):
             self._fail(f"{self._name}: `grad` is `none` or a map", "grad")
         inputs = {p.name for p in self._params if p.type.is_tensor}
         if set(g) != inputs:
@@ -538,7 +444,11 @@ class _OpParser:
         if i == "none":
             return {}
         attributes = {p.name for p in self._params if not p.type.is_tensor}
-        if not isinstance(i, _Line) or not i or not (set(i) <= attributes or set(i) <= {o.name for o in self._outputs}):
+        if (
+            not isinstance(i, entries.Line)
+            or not i
+            or not (set(i) <= attributes or set(i) <= {o.name for o in self._outputs})
+        ):
             self._fail(f"{self._name}: `inference` is `none`, or a map of attributes or of outputs", "inference")
         for name, value in i.items():
             if isinstance(value, bool):
@@ -555,7 +465,7 @@ class _OpParser:
         p = self._entry.get("python")
         if p is None:
             return None
-        if not isinstance(p, _Line) or set(p) - _PYTHON_KEYS:
+        if not isinstance(p, entries.Line) or set(p) - _PYTHON_KEYS:
             self._fail(f"{self._name}: `python` has the keys {', '.join(sorted(_PYTHON_KEYS))}", "python")
         return model.PythonApi(
             p.get("function"),
@@ -566,16 +476,16 @@ class _OpParser:
         )
 
     def _aliases(self) -> tuple[model.Alias, ...]:
-        entries = self._entry.get("aliases") or _Line()
-        if not isinstance(entries, _Line):
+        calls = self._entry.get("aliases") or entries.Line()
+        if not isinstance(calls, entries.Line):
             self._fail(f"{self._name}: `aliases` is a map from the reference's call to a formula", "aliases")
-        at = lambda text: model.Location(self._path, entries.key_lines[text])
-        return tuple(alias.parse(text, value, at(text)) for text, value in entries.items())
+        at = lambda text: model.Location(self._path, calls.key_lines[text])
+        return tuple(alias.parse(text, value, at(text)) for text, value in calls.items())
 
     def _errors(self) -> tuple[model.ErrorSample, ...]:
         out = []
         for e in self._entry.get("errors") or ():
-            if not isinstance(e, _Line) or set(e) - _ERROR_KEYS or not {"args", "says"} <= set(e):
+            if not isinstance(e, entries.Line) or set(e) - _ERROR_KEYS or not {"args", "says"} <= set(e):
                 self._fail(f"{self._name}: an error sample has the keys args, says and type", "errors")
             out.append(model.ErrorSample(str(e["args"]), str(e["says"]), str(e.get("type", "ValueError"))))
         return tuple(out)

@@ -72,8 +72,49 @@ def test_errors_of_detection_map():
             layers.detection_map(x, y, 0)
         with pytest.raises(ValueError, match="nothing is known of sequences in label"):
             layers.detection_map(x, fluid.data("plain", [None, 6]), 4)
-        with pytest.raises(NotImplementedError, match="feed all images as one batch"):
+        with pytest.raises(NotImplementedError, match="use fluid.metrics.DetectionMAP"):
             layers.detection_map(x, y, 4, has_state=x)
+
+
+@pytest.mark.parametrize("kind", ["integral", "11point"])
+@pytest.mark.parametrize(("difficult", "all_of"), [(False, True), (True, True), (True, False)])
+def test_detection_map_of_many_batches(kind, difficult, all_of):
+    """Batches one after another, against loops that count them all; `reset` begins anew."""
+    main, executor = fluid.Program(), fluid.Executor()
+    with fluid.scope_guard(fluid.Scope()), fluid.program_guard(main, fluid.Program()):
+        x = fluid.data("found", [None, 6], lod_level=1)
+        label, hard = (fluid.data(name, [None, 1], lod_level=1) for name in ("label", "hard"))
+        box = fluid.data("box", [None, 4], lod_level=1)
+        metric = fluid.metrics.DetectionMAP(x, label, box, hard if difficult else None, 4, overlap_threshold=0.4,
+                                            evaluate_difficult=all_of, ap_version=kind)  # fmt: skip
+        values = metric.get_map_var()
+        program, before, seen = main.clone(for_test=True), None, []
+        for seed in (0, 1, 2, 3):
+            if seed == 2:
+                metric.reset(executor)
+                before = None
+            found, truths = wanted_by.batch(seed, difficult)
+            feed = {"found": _sequences(found, wanted_by.FOUND_OF)}
+            parts = {"label": truths[:, :1], "hard": truths[:, 1:2], "box": truths[:, -4:]}
+            feed.update((name, _sequences(rows, wanted_by.TRUE_OF)) for name, rows in parts.items())
+            if not difficult:
+                del feed["hard"]
+            got = executor.run(program if seed % 2 else main, feed=feed, fetch_list=list(values))
+            count = lambda before: wanted_by.counted(
+                found, wanted_by.FOUND_OF, truths, wanted_by.TRUE_OF, 4, 0.4, all_of, before
+            )
+            before = count(before)
+            want = [wanted_by.mean_precision(*counts, kind) for counts in (count(None), before)]
+            np.testing.assert_allclose(np.ravel(got), want, rtol=1e-5)
+            seen.append(want)
+        assert seen[1][0] != seen[1][1] and seen[3][0] != seen[3][1]
+
+
+def test_errors_of_many_batches():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x, y = (fluid.data(n, [None, k], lod_level=1) for n, k in (("x", 6), ("y", 4)))
+        with pytest.raises(ValueError, match="DetectionMAP: class_num must be a positive int, not None"):
+            fluid.metrics.DetectionMAP(x, x[:, :1], y)
 
 
 # Masks -----------------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,9 @@ import numpy as np
 
 from proa import _C
 
-__all__ = ["Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "EditDistance", "MetricBase", "Precision", "Recall"]
+__all__ = [
+    "Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "DetectionMAP", "EditDistance", "MetricBase", "Precision", "Recall",
+]  # fmt: skip
 
 
 class MetricBase:
@@ -182,3 +184,72 @@ class ChunkEvaluator(MetricBase):
         precision = right / self.num_infer_chunks if self.num_infer_chunks else 0.0
         recall = right / self.num_label_chunks if self.num_label_chunks else 0.0
         return precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0
+
+
+class DetectionMAP:
+    """How well a detector finds boxes, of a batch and of all batches since `reset`: two values of a program.
+
+    What was counted before is kept here, not in a scope: runs of all executors add to it, where `accum_map` is fetched.
+
+    Args:
+        input (Tensor): what is found, as `layers.detection_map` takes it: float32, [rows, 6], a sequence for each image.
+        gt_label (Tensor): the classes of the truths, [rows, 1], a sequence for each image.
+        gt_box (Tensor): their boxes, [rows, 4].
+        gt_difficult (Tensor, optional): whether they are difficult, [rows, 1].
+        class_num (int): how many classes there are.
+        background_label, overlap_threshold, evaluate_difficult, ap_version: as of `layers.detection_map`.
+
+    Raises:
+        RuntimeError: in eager mode.
+        ValueError: as of `layers.detection_map`.
+
+    Examples:
+        >>> main = proa.static.Program()
+        >>> with proa.static.program_guard(main):
+        ...     found = proa.static.data("found", [None, 6], lod_level=1)
+        ...     label = proa.static.data("label", [None, 1], lod_level=1)
+        ...     box = proa.static.data("box", [None, 4], lod_level=1)
+        ...     metric = proa.fluid.metrics.DetectionMAP(found, label, box, class_num=21)
+        >>> [value.shape for value in metric.get_map_var()]
+        [[1], [1]]
+    """
+
+    def __init__(self, input, gt_label, gt_box, gt_difficult=None, class_num=None, background_label=0,
+                 overlap_threshold=0.5, evaluate_difficult=True, ap_version="integral"):  # fmt: skip
+        from proa.fluid.layers import precision
+        from proa.static import default_main_program, py_func
+
+        parts = [gt_label] if gt_difficult is None else [gt_label, gt_difficult]
+        label = _C.ops.concat([*(part.astype(gt_box.dtype) for part in parts), gt_box], 1)
+        rows, truths = precision.counted(
+            input, label, class_num, overlap_threshold, evaluate_difficult, ap_version, op="DetectionMAP"
+        )
+        self._map = precision.mean_precision(rows, truths, class_num, background_label, ap_version)
+        block = default_main_program().current_block()
+        self.reset()
+        values = [*rows, truths]
+        # More rows than this batch has; how many is known to the run alone.
+        made = [block.create_var(shape=[-1], dtype=v.dtype) for v in rows]
+        made.append(block.create_var(shape=[class_num], dtype=truths.dtype))
+        *rows, truths = py_func(self._with_those_before, values, made)
+        self._accumulated = precision.mean_precision(rows, truths, class_num, background_label, ap_version)
+
+    def _with_those_before(self, *values):
+        """What this batch and those before it counted: rows one after another, truths added up."""
+        *rows, truths = (np.array(v.numpy()) for v in values)
+        if self._before is not None:
+            *earlier, truths_before = self._before
+            rows = [np.concatenate(pair) for pair in zip(earlier, rows, strict=True)]
+            order = np.argsort(rows[0], kind="stable")  # by class, as those of a batch are
+            rows = [values[order] for values in rows]
+            truths = truths_before + truths
+        self._before = [*rows, truths]
+        return self._before
+
+    def get_map_var(self):
+        """(the value of the batch, that of all batches), float32 [1] each, to be fetched."""
+        return self._map, self._accumulated
+
+    def reset(self, executor=None, reset_program=None):
+        """Forgets all batches; the arguments of 1.8 are accepted."""
+        self._before = None

@@ -34,7 +34,7 @@ def detection_map(detect_res, label, class_num, background_label=0, overlap_thre
         background_label (int): as of PaddlePaddle, a class does not count that has as many truths as this number.
         overlap_threshold (float): see above.
         evaluate_difficult (bool): whether difficult truths count; else they are neither found nor missed.
-        has_state, input_states, out_states: what batches before counted; not in this version.
+        has_state, input_states, out_states: what batches before counted: `fluid.metrics.DetectionMAP` keeps it.
         ap_version (str): "integral", or "11point".
 
     Returns:
@@ -56,32 +56,44 @@ def detection_map(detect_res, label, class_num, background_label=0, overlap_thre
     if any(state is not None for state in (has_state, input_states, out_states)):
         raise _C.located(
             NotImplementedError(
-                "detection_map: states of batches before are not in this version; feed all images as one batch"
+                "detection_map: variables keep no sequences from run to run; use fluid.metrics.DetectionMAP, which keeps what "
+                "batches before counted"
             )
         )
-    if ap_version not in ("integral", "11point"):
-        raise _C.located(ValueError(f"detection_map: ap_version must be integral or 11point, not {ap_version!r}"))
-    if type(class_num) is not int or class_num < 1:
-        raise _C.located(ValueError(f"detection_map: class_num must be a positive int, not {class_num!r}"))
-    if len(label.shape) != 2 or label.shape[1] not in (5, 6):
-        raise _C.located(ValueError(f"detection_map: label must be [rows, 5] or [rows, 6]; it is {list(label.shape)}"))
-    ops = _C.ops
-    images, of_truths = (
-        layout_of("detection_map", x, name=n) for x, n in ((detect_res, "detect_res"), (label, "label"))
+    rows, truths = counted(
+        detect_res, label, class_num, overlap_threshold, evaluate_difficult, ap_version, op="detection_map"
     )
-    classes, true_classes = (x[:, 0].astype("int64") for x in (detect_res, label))
+    return mean_precision(rows, truths, class_num, background_label, ap_version)
+
+
+def counted(found, label, class_num, least, evaluate_difficult, kind, op):
+    """((class, score and whether it is right of each detection that counts), how many truths each class has [class_num])."""
+    if kind not in ("integral", "11point"):
+        raise _C.located(ValueError(f"{op}: ap_version must be integral or 11point, not {kind!r}"))
+    if type(class_num) is not int or class_num < 1:
+        raise _C.located(ValueError(f"{op}: class_num must be a positive int, not {class_num!r}"))
+    if len(label.shape) != 2 or label.shape[1] not in (5, 6):
+        raise _C.located(ValueError(f"{op}: label must be [rows, 5] or [rows, 6]; it is {list(label.shape)}"))
+    ops = _C.ops
+    images, of_truths = (layout_of(op, x, name=n) for x, n in ((found, "detect_res"), (label, "label")))
+    classes, true_classes = (x[:, 0].astype("int64") for x in (found, label))
     hard = true_classes != true_classes
     if label.shape[1] == 6 and not evaluate_difficult:
         hard = ops.abs(label[:, 1]) >= 1e-6
-    order, hit, counts = _hits(detect_res, label, classes, true_classes, hard, images, of_truths, overlap_threshold)
+    order, hit, counts = _hits(found, label, classes, true_classes, hard, images, of_truths, least)
     sorted_classes = take(classes, order)
     counts = ops.logical_and(counts, ops.logical_and(sorted_classes >= 0, sorted_classes < class_num))
     kept = ops.reshape(ops.nonzero(counts), [-1])
     numbers = ops.unsqueeze(_inside(class_num), [0])
     of_class = ops.logical_and(ops.unsqueeze(true_classes, [1]) == numbers, ops.unsqueeze(ops.logical_not(hard), [1]))
-    truths = ops.sum(of_class.astype("int64"), [0])
-    rows = take(sorted_classes, kept), take(detect_res[:, 1], take(order, kept)), take(hit, kept).astype("float32")
-    each = _precisions(*rows, truths, class_num, ap_version)
+    rows = take(sorted_classes, kept), take(found[:, 1], take(order, kept)), take(hit, kept).astype("float32")
+    return rows, ops.sum(of_class.astype("int64"), [0])
+
+
+def mean_precision(rows, truths, class_num, background_label, kind):
+    """The mean over classes of what `counted` gives, float32 [1]."""
+    ops = _C.ops
+    each = _precisions(*rows, truths, class_num, kind)
     seen = ops.logical_and(truths > 0, truths != background_label)
     mean = ops.sum(ops.where(seen, each, ops.full_like(each, 0.0))) / ops.clip(
         ops.sum(seen.astype("float32")), 1.0, None

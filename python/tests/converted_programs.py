@@ -350,3 +350,33 @@ def rows_of_classes(x):
     for part in reversed(rows):
         total = total * 0.5 + part[0, 0]
     return total
+
+
+@supported
+def hypotheses_as_tuples(x):
+    """A beam search over a list of tuples, which a list of another number of hypotheses replaces in each step"""
+    beams = [(paddle.zeros([1], "int64"), x.sum() * 0)]
+    for step in range(3):
+        longer = []
+        for words, score in beams:
+            best, which = paddle.topk(x[step % 3], 2)
+            for j in range(2):
+                if best[j] > -0.4:
+                    longer.append((paddle.concat([words, which[j].reshape([1])]), score + best[j]))
+        if not longer:
+            break
+        beams = longer
+    words, score = beams[0]
+    return score, words, x.mean() * len(beams)
+
+
+@supported
+def list_replaced_in_one_way(x):
+    """A list that one way alone replaces by one that a loop made"""
+    rows, found = [x[0] * 2], []
+    for row in x:
+        if row.sum() > 0:
+            found.append(row)
+    if found:
+        rows = found
+    return paddle.stack(rows).sum(0) * len(rows)

@@ -6,30 +6,8 @@ from proa import _C
 from proa.framework import reports
 from proa.framework.size import Size
 from proa.jit.dy2static import lost
+from proa.jit.dy2static.item_kinds import Form, Kind, differing
 from proa.jit.dy2static.values import Counted, described, is_number, known_sizes, tensor_of
-
-
-@dataclasses.dataclass
-class Kind:
-    """What the items of a list are like.
-
-    Args:
-        like (Tensor|tuple): one of them; of tuples a Kind for each part.
-        axis (int|None): the dim in which they differ.
-    """
-
-    like: object
-    axis: int | None = None
-
-    def other_sizes(self):
-        """The sizes that all items share."""
-        if isinstance(self.like, tuple):
-            return [size for part in self.like for size in part.other_sizes()]
-        return [size for i, size in enumerate(self.like.shape) if i != self.axis]
-
-    def along(self, axis):
-        """The same, of items that differ in a dim."""
-        return self if isinstance(self.like, tuple) else Kind(self.like, axis)
 
 
 class TensorArray(Counted):
@@ -128,7 +106,7 @@ class EvenArray(TensorArray):
     @property
     def kind(self):
         """What its items are like."""
-        return Kind(self.stacked[0])
+        return Kind(Form(self.stacked.dtype, self.stacked.shape[1:]))
 
     def now(self):
         """What it holds now, whatever becomes of it."""
@@ -136,7 +114,7 @@ class EvenArray(TensorArray):
 
     def append(self, value):
         value = self._fitting(value, self.stacked.dtype)
-        axis = _differing([self.stacked.shape[1:], value.shape])
+        axis = differing([self.stacked.shape[1:], value.shape])
         if axis is not None and self.wish is not None:
             error = _C.located(ValueError(f"append: the tensors of the list differ in dim {axis}"))
             error._proa_wish = ("ragged", *self.wish, axis)
@@ -364,22 +342,6 @@ def _size(tensor, axis):
     return _C.ops.shape(tensor)[axis : axis + 1].astype("int64")
 
 
-def _differing(shapes, may=False):
-    """The one dim in which shapes of a length differ for sure; None if there is none, or more than one.
-
-    `may`: also a dim behind the first one that is open in some alone, as where words are appended to those that were given.
-    """
-    if len({len(shape) for shape in shapes}) != 1:
-        return None
-
-    def differ(i, sizes):
-        known = {n for n in sizes if type(n) is int}
-        return len(known) > 1 or may and i > 0 and len(known) == 1 and any(type(n) is not int for n in sizes)
-
-    found = [i for i, sizes in enumerate(zip(*shapes, strict=True)) if differ(i, sizes)]
-    return found[0] if len(found) == 1 else None
-
-
 def grows(container, before, after):
     """Whether a list got more or fewer items, or became an array."""
     return isinstance(container, list) and (len(after) != len(before) or any(isinstance(v, Moved) for v in after))
@@ -412,7 +374,7 @@ def element(name, after, where):
                 f"dims; it holds {', '.join(dict.fromkeys(described(v) for v in items))}; {_rewrite(others)}"
             )
         )
-    axis = _differing([t.shape for t in items], may=True)
+    axis = differing([t.shape for t in items], may=True)
     if axis is not None:
         return Kind(items[-1], axis)
     axes = [(t, _made_axis(t)) for t in items]
@@ -447,6 +409,28 @@ def of_list(items, kind, wish=None):
     made = EvenArray(stacked)
     made.wish = wish
     return made
+
+
+def kind_of(value, where):
+    """The Kind of the items of an array or list; None of a list without items."""
+    if isinstance(value, TensorArray):
+        return value.kind
+    return element("the list", value, where) if value else None
+
+
+def lifted(value, kind):
+    """A list or array as an array of a Kind that it may be of."""
+    if type(value) is list:
+        return of_list(value, kind)
+    if isinstance(value, TupleArray):
+        return TupleArray(tuple(lifted(part, k) for part, k in zip(value.parts, kind.like, strict=True)))
+    if not isinstance(value, EvenArray) or kind.axis is None:
+        return value.now()
+    axis, stacked = kind.axis, value.stacked
+    each = _C.ops.shape(stacked)[axis + 1 : axis + 2].astype("int64")
+    rows = _C.ops.transpose(stacked, moved(0, axis, len(stacked.shape))) if axis else stacked
+    lengths = _C.ops.broadcast_to(each, _C.ops.shape(stacked)[:1].astype("int64"))
+    return RaggedArray(_C.ops.flatten(rows, axis, axis + 1), lengths, axis)
 
 
 class Moved:

@@ -6,7 +6,7 @@ import threading
 from proa import _C
 from proa.framework.dtype import is_floating
 from proa.jit import structure
-from proa.jit.dy2static import alternatives, arrays, checks, maybe, signals, undefined, wishes, writes
+from proa.jit.dy2static import alternatives, arrays, checks, item_kinds, maybe, signals, undefined, wishes, writes
 from proa.jit.dy2static.state import UNDEFINED, State
 from proa.jit.dy2static.values import (
     becomes_tensor,
@@ -100,6 +100,7 @@ class _Plan:
         self.watched = {}  # objects and lists that functions which are called write to
         self.arrays = {}  # id of a list that one way appends to: the Kind of its items
         self.maybe = {}  # key of a name that one way gives a value: (tree, leaves) of it
+        self.lists = {}  # key of a name that is a list in one way and an array in the other: the Kind of its items
 
 
 def choose(predicate, first, second, functions, site, may_jump, is_turn=False):
@@ -203,6 +204,9 @@ class _Choice:
         self._plan.containers.update(changed)
         pure = {k for k, v in values.items() if self.state.is_alias(k, v) or v is self.state.before.get(k)}
         self._watch_lists(values)
+        for key, kind in self._plan.lists.items():
+            if type(values.get(key)) is list or isinstance(values.get(key), arrays.TensorArray):
+                values[key] = arrays.lifted(values[key], kind)
         self._values.append(values)
         found = {key: flat(value, self.state.holds) for key, value in values.items()}
         has, payload = signals.payload_of(signal)
@@ -325,6 +329,7 @@ class _Choice:
                 return tree, [(n is not None, leaf if n is None else n) for n, leaf in zip(self._given[key], leaves)]
             return self._missing(key)
         if tree != other[0]:
+            self._as_arrays(key)
             return self._differs(key, f"{self._shown(key, tree, leaves)} and {self._shown(key, *other)}")
         decided = []
         for j, (a, b) in enumerate(zip(leaves, other[1], strict=True)):
@@ -332,6 +337,18 @@ class _Choice:
             if isinstance(decided[-1], _Conflict):
                 return decided[-1]
         return tree, decided
+
+    def _as_arrays(self, key):
+        """A name that is a list in one way, and in the other one that a loop made, is such a one in both."""
+        found = [v.get(key, self.state.before.get(key)) for v in self._values]
+        of_loops = [isinstance(v, arrays.TensorArray) for v in found]
+        if key[0] != "name" or key in self._plan.lists or not any(of_loops):
+            return
+        if all(made or type(v) is list for v, made in zip(found, of_loops, strict=True)):
+            kind = item_kinds.common(*(arrays.kind_of(v, self.state.where()) for v in found))
+            if kind is not None:
+                self._plan.lists[key] = kind
+                raise _Again(self)
 
     def _leaf(self, key, j, a, b):
         """(True, number of the result) or (False, value)."""

@@ -1,0 +1,64 @@
+"""Kind: what the items of a list are like that the program makes; and what two lists have in common."""
+
+import dataclasses
+
+
+@dataclasses.dataclass
+class Form:
+    """The dtype and sizes of a tensor that is not there."""
+
+    dtype: object
+    shape: list
+
+
+@dataclasses.dataclass
+class Kind:
+    """What the items of a list are like.
+
+    Args:
+        like (Tensor|Form|tuple): one of them; of tuples a Kind for each part.
+        axis (int|None): the dim in which they differ.
+    """
+
+    like: object
+    axis: int | None = None
+
+    def other_sizes(self):
+        """The sizes that all items share."""
+        if isinstance(self.like, tuple):
+            return [size for part in self.like for size in part.other_sizes()]
+        return [size for i, size in enumerate(self.like.shape) if i != self.axis]
+
+    def along(self, axis):
+        """The same, of items that differ in a dim."""
+        return self if isinstance(self.like, tuple) else Kind(self.like, axis)
+
+
+def differing(shapes, may=False):
+    """The one dim in which shapes of a length differ for sure; None if there is none, or more than one.
+
+    `may`: also a dim behind the first one that is open in some alone, as where words are appended to those that were given.
+    """
+    if len({len(shape) for shape in shapes}) != 1:
+        return None
+
+    def differ(i, sizes):
+        known = {n for n in sizes if type(n) is int}
+        return len(known) > 1 or may and i > 0 and len(known) == 1 and any(type(n) is not int for n in sizes)
+
+    found = [i for i, sizes in enumerate(zip(*shapes, strict=True)) if differ(i, sizes)]
+    return found[0] if len(found) == 1 else None
+
+
+def common(one, other):
+    """The Kind of items of two; None where there is none."""
+    if one is None or other is None:
+        return one or other
+    a, b = one.like, other.like
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+        parts = tuple(common(*pair) for pair in zip(a, b, strict=True))
+        return Kind(parts) if None not in parts else None
+    if isinstance(a, tuple) or isinstance(b, tuple) or a.dtype != b.dtype or len(a.shape) != len(b.shape):
+        return None
+    axes = {axis for axis in (one.axis, other.axis, differing([a.shape, b.shape])) if axis is not None}
+    return Kind(a, *axes) if len(axes) < 2 else None

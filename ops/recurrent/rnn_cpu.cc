@@ -283,9 +283,10 @@ const A* InputBias(const Network<A>& net, std::vector<A>& buffer) {
 }
 
 // All steps. h [N, state] and c [N, hidden], in the order of rows, become the
-// last states; `out` takes the state of each row where it is not null.
-template <typename A, typename Steps>
-void RunSteps(const Network<A>& net, Steps steps, A* h, A* c, A* out) {
+// last states; `out` takes the state of each row, in its place, where it is not
+// null.
+template <typename T, typename A, typename Steps>
+void RunSteps(const Network<A>& net, Steps steps, A* h, A* c, T* out) {
   const int64_t size = net.hidden, state = net.state, gates = net.gates;
   const bool gru = net.cell == RnnCell::kGru;
   const ProductOfSteps<A> product(net.low, net.weight_hh, state, gates, 1,
@@ -335,15 +336,18 @@ void RunSteps(const Network<A>& net, Steps steps, A* h, A* c, A* out) {
       }
     });
     if (projection) projection->Run(cell_out, n, h, /*accumulate=*/false);
-    if (out != nullptr)
-      std::memcpy(out + first * state, h, n * state * sizeof(A));
+    if (out != nullptr) {
+      for (int64_t i = 0; i < n; ++i) {
+        CopyRow(h + i * state, state, out + net.places[first + i] * state);
+      }
+    }
   }
 }
 
 // Fills the reserve, if it is defined; see RunSteps.
 template <typename T, typename A>
 void Forward(const Network<A>& net, const Tensor& x, bool time_major,
-             const Tensor& reserve, A* h, A* c, A* out) {
+             const Tensor& reserve, A* h, A* c, T* out) {
   const InputProduct<T, A> product(net, x, time_major);
   if (reserve.defined()) {
     RunSteps(net, KeptSteps<T, A>(net, product, reserve), h, c, out);
@@ -389,8 +393,8 @@ struct GateGrads {
   Tensor of_output;            // of what was projected
 };
 
-// All steps backwards. dh, dc: of the last states in the order of rows; become
-// those of the first ones.
+// All steps backwards. grad_out: of each row, in its place. dh, dc: of the last
+// states in the order of rows; become those of the first ones.
 template <typename A>
 GateGrads<A> RunStepsBack(const Network<A>& net, const Kept<A>& kept,
                           const A* grad_out, A* dh, A* dc) {
@@ -414,8 +418,10 @@ GateGrads<A> RunStepsBack(const Network<A>& net, const Kept<A>& kept,
     const int64_t t = net.Step(s), n = net.rows.running(t);
     if (n == 0) continue;
     const int64_t first = net.rows.first(t);
-    const A* of_out = grad_out + first * state;
-    for (int64_t i = 0; i < n * state; ++i) dh[i] += of_out[i];
+    for (int64_t i = 0; i < n; ++i) {
+      const A* of_out = grad_out + net.places[first + i] * state;
+      for (int64_t j = 0; j < state; ++j) dh[i * state + j] += of_out[j];
+    }
     A* of_cell = dh;
     if (projection) {
       std::memcpy(grads.of_output.template data<A>() + first * state, dh,
@@ -487,15 +493,13 @@ void Rnn(const KernelContext& ctx, const Tensor& x, const Tensor& weight_ih,
     const Tensor last_c = net.Start(net.c0, lstm ? net.hidden : 0);
     // Rows beyond the lengths.
     if (rows * net.state < out->numel()) Clear(*out);
-    const Tensor packed = Scratch<A>(rows * net.state);
     Forward<T, A>(net, x, time_major, keep_reserve ? *reserve : Tensor(),
-                  last_h.data<A>(), last_c.data<A>(), packed.data<A>());
+                  last_h.data<A>(), last_c.data<A>(), out->data<T>());
     const Kept<A> kept(net, *reserve);
     const char* end =
         static_cast<const char*>(reserve->raw_data()) + reserve->bytes();
     if (reserve->numel() > 0)
       std::memset(kept.end, 0, end - reinterpret_cast<const char*>(kept.end));
-    ScatterRows(packed.data<A>(), net.places, net.state, out->data<T>());
     ScatterRows(last_h.data<A>(), net.order, net.state, h->data<T>());
     if (lstm)
       ScatterRows(last_c.data<A>(), net.order, net.hidden, c->data<T>());
@@ -538,23 +542,21 @@ void RnnGrad(const KernelContext& ctx, const Tensor& grad_out,
     const Tensor of_out = FloatCopy(grad_out, kDTypeOf<A>);
     const Tensor dh = net.Start(of_h, net.state);
     const Tensor dc = net.Start(of_c, cell_state);
-    const Tensor packed = Scratch<A>(rows * net.state);
-    GatherRows(of_out.data<A>(), net.places, net.state, packed.data<A>());
     const GateGrads<A> grads =
-        RunStepsBack(net, kept, packed.data<A>(), dh.data<A>(), dc.data<A>());
+        RunStepsBack(net, kept, of_out.data<A>(), dh.data<A>(), dc.data<A>());
     ScatterRows(dh.data<A>(), net.order, net.state, h0_grad->data<T>());
     if (lstm)
       ScatterRows(dc.data<A>(), net.order, net.hidden, c0_grad->data<T>());
 
     const Factor<A> dx(grads.of_inputs);
-    const Factor<A> inputs = net.template Inputs<T>(x, time_major);
     const Result<A> of_ih(weight_ih_grad), of_hh(weight_hh_grad),
         of_bias_ih(bias_ih_grad), of_bias_hh(bias_hh_grad),
         of_hr(weight_hr_grad);
     const bool same = grads.of_state.is_same(grads.of_inputs);
     const Factor<A> ds = same ? dx : Factor<A>(grads.of_state);
-    Product<A>({gates, net.inputs, rows, net.low}, dx, true, inputs, false,
-               nullptr, of_ih.data());
+    Product<A>({gates, net.inputs, rows, net.low}, dx, true,
+               net.template Inputs<T>(x, time_major), false, nullptr,
+               of_ih.data());
     Product<A>({gates, net.state, rows, net.low}, ds, true,
                Factor<A>(kept.before, rows * net.state), false, nullptr,
                of_hh.data());

@@ -127,3 +127,24 @@ def pairs_or_none(x):
     if pair is not None:
         return pair[0] * pair[1]
     return x
+
+
+@supported
+def many_ternaries(x):
+    """Many ternaries in a row, each of a number or a matrix by a tensor: what follows is recorded once from the last that has the name on"""
+    total = x.sum()
+    a = x.sum() if x[0, 0] > 0 else x * 2
+    total = total + (a.sum() if len(a.shape) else a * 2)
+    b, c = (x.max() if x[0, 1] > 0 else x * 3), x * 0.5
+    total = total + (b.mean() if len(b.shape) else b * c.sum())
+    d = [x.min() if x[0, 2] > 0 else x + 1, 2]
+    total = total + (d[0].sum() if len(d[0].shape) else d[0]) * d[1]
+    e = None if x[1, 0] > 0 else x * 2
+    total = total * (1 if e is None else 0.5)
+    g = x.sum() if x[1, 1] > 0 else x * 4
+    h = g * 2
+    total = total + (h.max() if len(h.shape) else h)
+    p = x.mean() if x[1, 2] > 0 else x - 1
+    total = total - (p.sum() if len(p.shape) else p)
+    q = x.mean() * 3 if x[2, 0] > 0 else x
+    return total * (q.sum() if len(q.shape) else q)

@@ -16,7 +16,8 @@ ternaries that may leave the call out become statements. This is not done in lam
 alternatives.py.
 
 Where the ways of an `if` give a name values of several kinds, and something reads that, what follows in its block is recorded in
-each way, up to the last statement that has the name; so it is where a ternary does, to the end.
+each way, up to the last statement that has the name; so it is where a ternary does. Where that is passed to what is called, it is to the
+end.
 """
 
 import ast
@@ -107,19 +108,38 @@ class _Apart(ast.NodeTransformer):
 
     def _read_in(self, statement, rest):
         """How many of the statements behind an `if` are up to the last one that has a name of several kinds."""
-        names = self._names_of(statement)
-        if names is None or names & self._in_functions:
-            return len(rest)
-        has = lambda s: any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(s))
-        return max((k for k, s in enumerate(rest, 1) if has(s)), default=0)
+        names, count = self._names_of(statement), 0
+        while names is not None and not names & self._in_functions:
+            has = lambda s, names=names: any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(s))
+            count = max((k for k, s in enumerate(rest, 1) if has(s)), default=0)
+            # What is apart among these gives names of several kinds, too.
+            more = [self._names_of(s) if isinstance(s, ast.If) else self._chosen_in(s) for s in rest[:count]]
+            if None in more:
+                break
+            more = names.union(*more)
+            if more == names:
+                return count
+            names = more
+        return len(rest)
+
+    def _chosen_in(self, statement):
+        """The names that a ternary gives values of several kinds in a statement; None where it is apart to the end of the block."""
+        expression = _expression(statement)
+        path = None if expression is None else self._folded(expression)
+        if path is None or not isinstance(path[-1], ast.IfExp):
+            return set()
+        return None if any(map(_is_call, path[:-1])) else _bound_by(statement, "")
 
     def _names_of(self, statement):
         """The names for which an `if` is apart, those of what ends its ways included; None where it is to the end of the block."""
         if not isinstance(statement, ast.If):
             return set()
+        names = set()
         if getattr(statement, "is_apart", False):
-            return None
-        names = set(self._ways.get(statement.lineno, ()))
+            if statement.names_apart is None:
+                return None
+            names = set(statement.names_apart)
+        names |= set(self._ways.get(statement.lineno, ()))
         for inner in statement.body + statement.orelse:
             more = self._names_of(inner)
             if more is None:
@@ -151,6 +171,8 @@ class _Apart(ast.NodeTransformer):
         if isinstance(choice, ast.IfExp):
             made.append(placed(ast.If(choice.test, [keep(choice.body)], [keep(choice.orelse)]), choice))
             made[-1].is_apart = _position(choice) in self._wanted
+            # What is called with it may keep it anywhere.
+            made[-1].names_apart = None if any(map(_is_call, path[:-1])) else _bound_by(statement, name)
         else:
             is_and = isinstance(choice.op, ast.And)
             rest = []
@@ -207,6 +229,19 @@ class _Apart(ast.NodeTransformer):
                 else:
                     setattr(holder, field, read)
         return made
+
+
+def _bound_by(statement, name):
+    """The names that hold what a ternary chose, which is `name` in its statement; None where that is not known."""
+    if isinstance(statement, ast.Return):
+        return {name}
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+        return None
+    parts = [part for target in targets for part in ast.walk(target) if not isinstance(part, ast.expr_context)]
+    if not all(isinstance(part, (ast.Name, ast.Tuple, ast.List, ast.Starred)) for part in parts):
+        return None  # an item or attribute, which others may read by another name
+    return {name, *(part.id for part in parts if isinstance(part, ast.Name))}
 
 
 def _names_in_functions(node):

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "glog/logging.h"
 
@@ -297,12 +298,146 @@ namespace {
 
 // Placing takes time by their square; who has more takes them as they come.
 constexpr size_t kMostPlaced = 4096;
+// How many pairs of blocks are looked at while places are searched for: some
+// hundredths of a second.
+constexpr int64_t kMostPairs = int64_t{1} << 24;
 // How far ahead a block is looked for when the next of the plan is another.
 constexpr size_t kAhead = 8;
 
 bool AtOnce(const BlockUse& a, const BlockUse& b) {
   return a.from < b.until && b.from < a.until;
 }
+
+// Places for blocks, tried in several orders. One block after another goes to
+// the lowest place where it is apart from those that are there already; then
+// the block at the very top goes before others, and all are placed anew.
+class PlaceSearch {
+ public:
+  PlaceSearch(std::span<const BlockUse> uses, BlockPlaces& found)
+      : uses_(uses), found_(found), pairs_(kMostPairs) {
+    for (size_t i = 0; i < uses.size(); ++i) {
+      if (uses[i].until != BlockUse::kStays) blocks_.push_back(i);
+    }
+    FindMostBeside();
+  }
+
+  void Run() {
+    const auto bytes = [&](size_t i) {
+      return static_cast<double>(uses_[i].bytes);
+    };
+    const auto area = [&](size_t i) {
+      return bytes(i) * static_cast<double>(uses_[i].until - uses_[i].from);
+    };
+    const auto beside = [&](size_t i) {
+      return static_cast<double>(most_beside_[i]);
+    };
+    std::vector<std::vector<size_t>> orders(3, blocks_);
+    const auto sort = [](std::vector<size_t>& order, auto first, auto then) {
+      std::ranges::stable_sort(order, [&](size_t a, size_t b) {
+        const double x = first(a), y = first(b);
+        return x > y || (x == y && then(a) > then(b));
+      });
+    };
+    sort(orders[0], bytes, bytes);
+    sort(orders[1], area, bytes);
+    sort(orders[2], beside, bytes);
+    for (size_t k = 0; k < orders.size() && Try(orders[k]); ++k) {
+    }
+    for (size_t k = 0; k < orders.size() && Improve(orders[k]); ++k) {
+    }
+  }
+
+ private:
+  static constexpr int kRounds = 40;
+
+  // The most that is in use at once, and that is at a time when a block is.
+  void FindMostBeside() {
+    std::vector<std::pair<int64_t, int64_t>> changes;  // when, by how much
+    for (const size_t i : blocks_) {
+      changes.emplace_back(uses_[i].from, found_.Room(i));
+      changes.emplace_back(uses_[i].until, -found_.Room(i));
+    }
+    std::ranges::sort(changes);
+    std::vector<int64_t> when, sums;
+    int64_t sum = 0;
+    for (const auto& [at, by] : changes) {
+      sum += by;
+      least_ = std::max(least_, sum);
+      if (!when.empty() && when.back() == at) {
+        sums.back() = sum;
+      } else {
+        when.push_back(at);
+        sums.push_back(sum);
+      }
+    }
+    most_beside_.resize(uses_.size());
+    for (const size_t i : blocks_) {
+      const auto begin = std::ranges::lower_bound(when, uses_[i].from);
+      const auto end = std::ranges::lower_bound(when, uses_[i].until);
+      for (auto at = begin; at != end; ++at) {
+        most_beside_[i] = std::max(most_beside_[i], sums[at - when.begin()]);
+      }
+    }
+  }
+
+  // Places all in an order, and keeps that if it is the best so far; false if
+  // the search is over. The last place that reaches the top is `top_`.
+  bool Try(const std::vector<size_t>& order) {
+    offsets_.assign(uses_.size(), BlockPlaces::kElsewhere);
+    placed_.clear();
+    int64_t total = 0;
+    for (size_t k = 0; k < order.size(); ++k) {
+      const size_t i = order[k];
+      const int64_t room = found_.Room(i);
+      int64_t offset = 0;
+      for (const size_t j : placed_) {
+        if (!AtOnce(uses_[i], uses_[j])) continue;
+        if (offsets_[j] >= offset + room) break;
+        offset = std::max(offset, offsets_[j] + found_.Room(j));
+      }
+      pairs_ -= static_cast<int64_t>(placed_.size());
+      offsets_[i] = offset;
+      if (offset + room >= total) {
+        total = offset + room;
+        top_ = k;
+      }
+      placed_.insert(
+          std::ranges::upper_bound(placed_, offset, {},
+                                   [&](size_t j) { return offsets_[j]; }),
+          i);
+    }
+    if (!any_ || total < found_.total) {
+      any_ = true;
+      found_.offsets = offsets_;
+      found_.total = total;
+    }
+    return found_.total > least_ && pairs_ > 0;
+  }
+
+  // By turns to the beginning and half way there.
+  bool Improve(std::vector<size_t> order) {
+    bool goes_on = Try(order);
+    for (int round = 0; goes_on && round < kRounds; ++round) {
+      const auto top = order.begin() + static_cast<int64_t>(top_);
+      const auto to =
+          order.begin() + static_cast<int64_t>(round % 2 == 0 ? 0 : top_ / 2);
+      std::rotate(to, top, top + 1);
+      goes_on = Try(order);
+    }
+    return goes_on;
+  }
+
+  const std::span<const BlockUse> uses_;
+  BlockPlaces& found_;
+  std::vector<size_t> blocks_;  // those that have places
+  std::vector<int64_t> most_beside_;
+  int64_t least_ = 0;
+  int64_t pairs_;
+  bool any_ = false;
+  std::vector<int64_t> offsets_;
+  std::vector<size_t> placed_;  // by their offsets
+  size_t top_ = 0;
+};
 
 }  // namespace
 
@@ -312,26 +447,7 @@ BlockPlaces PlaceBlocks(std::span<const BlockUse> uses, int64_t header) {
   out.offsets.assign(uses.size(), BlockPlaces::kElsewhere);
   for (const BlockUse& use : uses) out.bytes.push_back(use.bytes);
   if (uses.size() > kMostPlaced) return out;
-  std::vector<size_t> order(uses.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(
-      order, [&](size_t a, size_t b) { return uses[a].bytes > uses[b].bytes; });
-  std::vector<size_t> placed;  // by their offsets
-  for (const size_t i : order) {
-    if (uses[i].until == BlockUse::kStays) continue;
-    int64_t offset = 0;
-    for (const size_t j : placed) {
-      if (!AtOnce(uses[i], uses[j])) continue;
-      if (out.offsets[j] >= offset + out.Room(i)) break;
-      offset = std::max(offset, out.offsets[j] + out.Room(j));
-    }
-    out.offsets[i] = offset;
-    out.total = std::max(out.total, offset + out.Room(i));
-    placed.insert(
-        std::ranges::upper_bound(placed, offset, {},
-                                 [&](size_t j) { return out.offsets[j]; }),
-        i);
-  }
+  PlaceSearch(uses, out).Run();
   return out;
 }
 

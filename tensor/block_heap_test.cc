@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -214,6 +215,41 @@ TEST(PlaceBlocksTest, OneAfterTheOtherShareAPlace) {
       std::vector<BlockUse>{{100, 0, 2}, {300, 1, 4}, {128, 3, 5}}, 64);
   EXPECT_EQ(places.total, 384 + 192);
   EXPECT_EQ(PlaceBlocks({}, 64).total, 0);
+}
+
+TEST(PlaceBlocksTest, SeveralOrdersAreTried) {
+  // Largest first, these take 640.
+  const BlockPlaces places = PlaceBlocks(
+      std::vector<BlockUse>{{192, 4, 5}, {192, 3, 6}, {320, 2, 3}, {64, 1, 4}},
+      64);
+  EXPECT_EQ(places.total, 512);
+}
+
+// As in a training step: what the first half makes the second half takes, last
+// first, and each step has its own besides.
+TEST(PlaceBlocksTest, NearToWhatIsInUseAtOnce) {
+  std::mt19937 rng(2);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<BlockUse> uses;
+    const int64_t steps = 20 + static_cast<int64_t>(rng() % 60);
+    for (int64_t i = 0; i < steps; ++i) {
+      const auto bytes = static_cast<int64_t>(1 + rng() % 4096) * 64;
+      uses.push_back({bytes, i, 2 * steps - i});
+      uses.push_back({bytes / 2, i, i + 2});
+      uses.push_back({bytes, 2 * steps - i - 1, 2 * steps - i + 1});
+    }
+    const BlockPlaces places = PlaceBlocks(uses, 64);
+    int64_t most = 0;
+    for (int64_t at = 0; at <= 2 * steps + 1; ++at) {
+      int64_t sum = 0;
+      for (size_t i = 0; i < uses.size(); ++i) {
+        if (uses[i].from <= at && at < uses[i].until) sum += places.Room(i);
+      }
+      most = std::max(most, sum);
+    }
+    EXPECT_GE(places.total, most);
+    EXPECT_LE(places.total, most + most / 20);
+  }
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ makes, in package //ops/<name>:
 
     :schemas     the yaml files
     :references  <stem>_samples.py
-    :reference_rules  reference.rules, where there is one: what the reference's ops are here
+    :reference_rules  reference*.rules, where there are any: what the reference's ops are here
     :pdmodel_rules  pdmodel.py, where there is one: what the ops are in the reference's files, beside reference.rules
     :onnx_rules  onnx.py, where there is one: what the ops are in ONNX
     :onnx_import_rules  onnx_import*.py, likewise: what operators of ONNX are here
@@ -130,7 +130,7 @@ def op_family(
     )
     native.filegroup(
         name = "reference_rules",
-        srcs = native.glob(["reference.rules"], allow_empty = True),
+        srcs = native.glob(["reference*.rules"], allow_empty = True),
         visibility = ["//jit/reference:__pkg__", "//python:__pkg__"],
     )
     native.filegroup(

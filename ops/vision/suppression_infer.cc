@@ -80,4 +80,35 @@ Shape picked_counts(const char* op, const Tensor& bboxes, const Tensor& scores,
   return {mark_none ? kUnknownDim : images};
 }
 
+namespace {
+
+int64_t MergedImages(const char* op, const Tensor& bboxes,
+                     const Tensor& scores) {
+  RequireDTypeOf(op, "scores", scores, "bboxes", bboxes);
+  const int64_t size = bboxes.rank() == 3 ? bboxes.size(2) : 0;
+  const bool known = size == 4 || size == 8 || size == 16 || size == 24 ||
+                     size == 32 || IsUnknown(size);
+  if (!known || scores.rank() != 3 ||
+      !HasShape(bboxes, {scores.size(0), scores.size(2), size})) {
+    FailArgument(op,
+                 ": bboxes must be [images, boxes, size], of 4, 8, 16, 24 or "
+                 "32 numbers, and scores [images, classes, boxes]; they are ",
+                 Describe(bboxes), " and ", Describe(scores));
+  }
+  return scores.size(0);
+}
+
+}  // namespace
+
+Shape merged_rows(const char* op, const Tensor& bboxes, const Tensor& scores) {
+  MergedImages(op, bboxes, scores);
+  const int64_t size = bboxes.size(2);
+  return {kUnknownDim, IsUnknown(size) ? kUnknownDim : 2 + size};
+}
+
+Shape merged_counts(const char* op, const Tensor& bboxes,
+                    const Tensor& scores) {
+  return {MergedImages(op, bboxes, scores)};
+}
+
 }  // namespace proa::inline v0::ops::infer

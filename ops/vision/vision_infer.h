@@ -47,6 +47,9 @@ Shape picked_places(const char* op, const Tensor& bboxes, const Tensor& scores,
 // How many of each image.
 Shape picked_counts(const char* op, const Tensor& bboxes, const Tensor& scores,
                     const Tensor& rois_num = Tensor(), bool mark_none = false);
+// [kept, 2 + size], and how many of each image.
+Shape merged_rows(const char* op, const Tensor& bboxes, const Tensor& scores);
+Shape merged_counts(const char* op, const Tensor& bboxes, const Tensor& scores);
 
 // [boxes, resolution, resolution].
 Shape polygon_masks(const char* op, const Tensor& boxes, const Tensor& points,

@@ -247,6 +247,8 @@ ELSEWHERE = (
     "box_clip deformable_conv grid_sampler image_resize_short iou_similarity psroi_pool random_crop resize_linear roi_align "
     "roi_pool autoincreased_step_counter lod_append hsigmoid mean_iou get_tensor_from_selected_rows merge_selected_rows "
     "gather_tree BasicDecoder DecodeHelper GreedyEmbeddingHelper SampleEmbeddingHelper TrainingHelper "
+    # In fluid_regions_test.
+    "deformable_roi_pooling locality_aware_nms prroi_pool roi_perspective_transform "
     # In fluid_loops_test and fluid_recognition_test.
     "While tensor_array_to_tensor dynamic_lstmp gru_unit chunk_eval ctc_greedy_decoder edit_distance im2sequence "
     # In fluid_blocks_test.
@@ -283,7 +285,7 @@ def test_every_function_is_called_somewhere():
     modules = {"nn", "loss", "tensor", "ops", "math", "io", "control_flow", "learning_rate_scheduler", "metric_op",
                "utils", "collective", "distributions", "core", "arguments", "rnn", "sequence_lod", "recurrent_blocks",
                "switches", "py_readers", "detection", "recognition", "loops", "blocks", "images", "helpers", "ssd",
-               "targets", "masks", "precision", "proposals", "beams", "uneven"}  # fmt: skip
+               "targets", "masks", "precision", "proposals", "beams", "uneven", "regions"}  # fmt: skip
     called = {re.sub(r"[ =].*", "", name) for name in CALLS} | set(_UNARY) | set(ELSEWHERE)
     assert public - modules - called == set()
     assert called - public == set()

@@ -4,7 +4,7 @@ from proa.framework.names import lazy as _lazy
 
 _MODULES = ("nn", "loss", "tensor", "ops", "math", "io", "control_flow", "learning_rate_scheduler", "metric_op", "utils",
             "collective", "distributions", "rnn", "sequence_lod", "recurrent_blocks", "switches", "py_readers",
-            "detection", "recognition", "loops", "blocks", "images", "helpers", "ssd", "targets", "masks", "precision", "proposals", "beams")  # fmt: skip
+            "detection", "recognition", "loops", "blocks", "images", "helpers", "ssd", "targets", "masks", "precision", "proposals", "beams", "regions")  # fmt: skip
 _get, _names = _lazy(__name__, {"core": "proa.fluid:core"}, _MODULES)
 
 
@@ -13,7 +13,7 @@ def _homes():
 
     found = {}
     for module in ("nn", "loss", "io", "control_flow", "learning_rate_scheduler", "metric_op", "distributions", "rnn",
-                   "sequence_lod", "recurrent_blocks", "switches", "py_readers", "detection", "recognition", "images", "helpers", "ssd", "targets", "masks", "precision", "proposals", "beams"):  # fmt: skip
+                   "sequence_lod", "recurrent_blocks", "switches", "py_readers", "detection", "recognition", "images", "helpers", "ssd", "targets", "masks", "precision", "proposals", "beams", "regions"):  # fmt: skip
         home = importlib.import_module(f"{__name__}.{module}")
         for name in home.__all__:
             found.setdefault(name, getattr(home, name))

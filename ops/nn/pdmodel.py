@@ -216,13 +216,25 @@ def _adaptive_max_pool(x, output_size, data_format):
 pdmodel_adaptive_max_pool1d = pdmodel_adaptive_max_pool2d = pdmodel_adaptive_max_pool3d = _adaptive_max_pool
 
 
-def pdmodel_max_unpool2d(x, indices, kernel_size, stride, padding, output_size, data_format):
-    window = {"ksize": _each(kernel_size, 2), "strides": _each(stride or kernel_size, 2), "paddings": _each(padding, 2)}
+def _max_unpool(kind, dims, x, indices, kernel_size, stride, padding, data_format):
+    window = {
+        "ksize": _each(kernel_size, dims),
+        "strides": _each(stride or kernel_size, dims),
+        "paddings": _each(padding, dims),
+    }
     sizes = result().shape[2:]
-    if data_format != "NCHW" or min(sizes, default=0) < 0:
-        refuse("max_unpool2d of an open size or with channels last", "give the size in input_spec")
+    if not data_format.startswith("NC") or min(sizes, default=0) < 0:
+        refuse(f"max_unpool{dims}d of an open size or with channels last", "give the size in input_spec")
     window |= {"output_size": list(sizes), "data_format": data_format}
-    return op("unpool", {"X": x, "Indices": cast(indices, "int32")}, {**window, "unpooling_type": "max"})
+    return op(kind, {"X": x, "Indices": cast(indices, "int32")}, {**window, "unpooling_type": "max"})
+
+
+def pdmodel_max_unpool2d(x, indices, kernel_size, stride, padding, output_size, data_format):
+    return _max_unpool("unpool", 2, x, indices, kernel_size, stride, padding, data_format)
+
+
+def pdmodel_max_unpool3d(x, indices, kernel_size, stride, padding, output_size, data_format):
+    return _max_unpool("unpool3d", 3, x, indices, kernel_size, stride, padding, data_format)
 
 
 # Normalization -----------------------------------------------------------------------------------------------------------

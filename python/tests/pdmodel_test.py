@@ -205,7 +205,7 @@ def test_layers(name, open_batch, tmp_path):
 
 
 # Layers without a form in the format, and what they lack.
-_NO_FORM = {"CTCLoss": "ctc_loss", "MaxUnPool1D": "max_unpool1d", "MaxUnPool3D": "max_unpool3d"}
+_NO_FORM = {"CTCLoss": "ctc_loss", "MaxUnPool1D": "max_unpool1d"}
 
 
 # Programs, files, errors -------------------------------------------------------------------------------------------------

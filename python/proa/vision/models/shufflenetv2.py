@@ -9,11 +9,13 @@ __all__ = [
 ]  # fmt: skip
 
 
-def channel_shuffle(x, groups):
-    """Channels of each group in turn."""
-    _, channels, height, width = x.shape
-    x = x.reshape([-1, groups, channels // groups, height, width])
-    return x.transpose([0, 2, 1, 3, 4]).reshape([-1, channels, height, width])
+def _shuffled(first, second):
+    """The channels of two images by turns: the channels of their concatenation, shuffled in two groups, by one copy.
+
+    Images lie channels-last, so that channels by turns are pairs of what lies innermost.
+    """
+    last = [_C.ops.transpose(x, [0, 2, 3, 1]) for x in (first, second)]
+    return _C.ops.transpose(_C.ops.flatten(_C.ops.stack(last, 4), 3, 4), [0, 3, 1, 2])
 
 
 def _pointwise(inside, outside, activation):
@@ -37,7 +39,7 @@ class InvertedResidual(nn.Layer):
     def forward(self, x):
         kept, changed = _C.ops.split(x, [x.shape[1] // 2, x.shape[1] // 2], 1)
         changed = self._conv_linear(self._conv_dw(self._conv_pw(changed)))
-        return channel_shuffle(_C.ops.concat([kept, changed], 1), 2)
+        return _shuffled(kept, changed)
 
 
 class InvertedResidualDS(nn.Layer):
@@ -55,7 +57,7 @@ class InvertedResidualDS(nn.Layer):
     def forward(self, x):
         first = self._conv_linear_1(self._conv_dw_1(x))
         second = self._conv_linear_2(self._conv_dw_2(self._conv_pw_2(x)))
-        return channel_shuffle(_C.ops.concat([first, second], 1), 2)
+        return _shuffled(first, second)
 
 
 # Channels of the first convolution, of the three stages, and of the last convolution.

@@ -6,6 +6,7 @@ import sys
 
 from proa import _C
 from proa.jit.dy2static import alternatives, checks, functions, iterables, kinds
+from proa.jit.dy2static.arrays import TensorArray
 from proa.jit.dy2static.items import Stacked
 from proa.jit.dy2static.values import condition, is_late, truth
 
@@ -20,7 +21,7 @@ def listed(items, stays, element):
         stays: says of an item whether it does; None for all.
         element: what an item gives.
     """
-    items = getattr(items, "stacked", items)
+    items = _known(items)
     if iterables.late(items) is not None:
         return functions.convert(_grown if stays is not None else _mapped)([], items, stays, element)
     out = []
@@ -32,6 +33,12 @@ def listed(items, stays, element):
         if stay:
             out.append(element(item))
     return out
+
+
+def _known(items):
+    """An array of a known number of items as a list of them."""
+    is_known = isinstance(items, TensorArray) and type(items.count) is int
+    return [items[i] for i in range(items.count)] if is_known else items
 
 
 def _grown(out, items, stays, element):
@@ -61,7 +68,8 @@ def first_of_kinds(count, items, stays, element, *default):
 
 
 def _first(items, stays, element, default):
-    if iterables.late(getattr(items, "stacked", items)) is not None:
+    items = _known(items)
+    if iterables.late(items) is not None:
         raise _C.located(
             NotImplementedError(
                 "next: of as many items as only the run of the program knows; write a `for` with `break`"

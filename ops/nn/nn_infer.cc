@@ -153,6 +153,10 @@ Shape layer_norm_input_grad(const char* op, const Tensor& grad_out,
 Shape layer_norm_weight_grad(const char* op, const Tensor& grad_out,
                              const Tensor& x, int64_t begin_axis) {
   same_shapes(op, grad_out, x);
+  if (!IsFloat(x.dtype())) {
+    ThrowTypeError(std::string(op) + ": x must be floating; it is " +
+                   Describe(x));
+  }
   return RowOf(op, x, begin_axis);
 }
 

@@ -257,6 +257,16 @@ def test_spectral_norm_layer():
     close(layer(tensor(w)), w / np.linalg.svd(w, compute_uv=False)[0], 1e-3)
 
 
+def test_epsilon_of_spectral_norm_is_added_to_lengths():
+    w = array(5, 3)
+    layer = proa.nn.SpectralNorm([5, 3], power_iters=3, eps=0.5)
+    u, v = layer.weight_u.numpy(), layer.weight_v.numpy()
+    for _ in range(3):
+        v = w.T @ u / (np.linalg.norm(w.T @ u) + 0.5)
+        u = w @ v / (np.linalg.norm(w @ v) + 0.5)
+    close(layer(tensor(w)), w / (u @ w @ v))
+
+
 # The rest ----------------------------------------------------------------------------
 
 

@@ -206,6 +206,27 @@ def test_a_factor_that_is_a_tensor_is_not_cut_off():
     assert scaled.tolist() == [[4, 3], [1, 6]]
 
 
+def test_a_program_is_given_numbers_as_a_call_is():
+    """Factors and sizes that only the run knows: integers are cut off, and dtypes kept, as at once."""
+    whole, real = proa.to_tensor(np.array([[3, -2], [1, 4]], "int16")), proa.to_tensor([[0.5, 0.25], [1.5, 2.0]])
+
+    def same(function, *numbers):
+        want = function(*numbers)
+        got = proa.jit.to_static(function)(*map(proa.to_tensor, numbers))
+        assert got.dtype == want.dtype and got.shape == want.shape
+        np.testing.assert_array_equal(got.numpy(), want.numpy())
+
+    for beta, alpha in ((2.5, 1.5), (3, -0.5), (2, 3)):
+        same(lambda b, a: proa.addmm(whole, whole, whole, b, a), beta, alpha)
+        same(lambda b, a: proa.addmm(whole, real, real, b, a), beta, alpha)
+        same(lambda b, a: proa.addmm(real, whole, whole, b, a), beta, alpha)
+    exact = proa.to_tensor([2**60 + 1, -(2**61) + 1])  # (float64 would round them)
+    same(lambda n: proa.scale(exact, n, bias=1), 3)
+    for size in (7, 2**31 + 1):
+        same(lambda n: proa.shard_index(whole, n, 2, 0), size)
+        same(lambda n: proa.shard_index(whole, n, 2, 1), size)
+
+
 def test_operands_that_were_cut_off():
     whole, real = proa.to_tensor([[3, 2], [1, 4]]), proa.to_tensor([[0.5, 0.25], [1.5, 2.0]])
     a, b = whole.numpy(), real.numpy()

@@ -9,6 +9,7 @@ from proa.framework.requirements import require_sizes
 from proa.framework.size import is_same
 from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of, known_axis_of
+from proa.tensor.math import scale
 from proa.tensor.method import method as _method
 
 __all__ = [
@@ -139,11 +140,11 @@ def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
             ValueError(f"addmm: input must have at most 2 dims; it is {list(input.shape)} {input.dtype.name}")
         )
     beta, alpha = number(beta), number(alpha)
-    if is_late(beta):
-        input, beta = input * _C.ops.cast(beta, input.dtype), 1.0
-    if is_late(alpha):
-        x, alpha = x * _C.ops.cast(alpha, x.dtype), 1.0
-    return _C.ops.addmm(input, x, y, beta, alpha)
+    if not is_late(beta, alpha):
+        return _C.ops.addmm(input, x, y, beta, alpha)
+    # As the op does it: the product is scaled, in the dtype of the result, where integers are cut off after each factor.
+    product = _C.ops.addmm(_C.ops.full([1], 0, input.dtype), x, y)
+    return scale(_C.ops.cast(input, product.dtype), beta) + scale(product, alpha)
 
 
 def _cross_by_sizes(x, y, axis):

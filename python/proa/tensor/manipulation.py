@@ -457,8 +457,10 @@ def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
         raise _C.located(ValueError(f"shard_index: shard_id {shard_id} is not one of {nshards} shards"))
     size = (index_num + nshards - 1) // nshards
     start = shard_id * size
+    if isinstance(size, _C.Tensor):  # which only the run knows: its shape and dtype are not the result's
+        start, size = _C.ops.reshape(start, []), _C.ops.reshape(size, [])
     inside = _C.ops.logical_and(input >= start, input < start + size)
-    return _C.ops.where(inside, input - start, _C.ops.full_like(input, ignore_value))
+    return _C.ops.where(inside, _C.ops.cast(input - start, input.dtype), _C.ops.full_like(input, ignore_value))
 
 
 __getattr__ = _borrow(__name__, "proa")

@@ -77,8 +77,9 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     """
     if isinstance(scale, _C.Tensor):
         whole = not (x.is_floating_point() or x.is_complex())
-        # As the op does it: on integers in float64, and cut off.
-        factor = _C.ops.cast(_C.ops.reshape(scale, []), _C.float64 if whole else x.dtype)
+        fraction = scale.is_floating_point() or scale.is_complex()
+        # As the op does it: on integers a fraction is applied in float64, and cut off.
+        factor = _C.ops.cast(_C.ops.reshape(scale, []), _C.float64 if whole and fraction else x.dtype)
         out = x * factor + bias if bias_after_scale else (x + bias) * factor
         if whole:
             out = _C.ops.cast(out, x.dtype)

@@ -4,10 +4,10 @@ import math
 
 from proa import _C
 from proa.framework.attributes import real
-from proa.nn import functional as F
 from proa.nn.functional.shapes import size_argument
 from proa.nn.initializer import Normal
 from proa.nn.layer.layers import Layer
+from proa.tensor.linalg import norm
 
 _MOST_ITERATIONS = 10_000  # of powers; a few are enough
 
@@ -19,13 +19,16 @@ def rows_of(weight, dim):
     return _C.ops.reshape(turned, [weight.shape[dim], -1])
 
 
-def power_iteration(matrix, u, v, iterations, eps):
-    """The vectors u [rows] and v [columns] after some steps towards those of the largest singular value."""
+def power_iteration(matrix, u, v, iterations, unit):
+    """The vectors u [rows] and v [columns] after some steps towards those of the largest singular value.
+
+    `unit` makes a vector one of length 1.
+    """
     if iterations > _MOST_ITERATIONS:
         raise _C.located(ValueError(f"spectral_norm: {iterations} iterations; {_MOST_ITERATIONS} are the most"))
     for _ in range(iterations):
-        v = F.normalize(_C.ops.mv(_C.ops.transpose(matrix, [1, 0]), u), axis=0, epsilon=eps)
-        u = F.normalize(_C.ops.mv(matrix, v), axis=0, epsilon=eps)
+        v = unit(_C.ops.mv(_C.ops.transpose(matrix, [1, 0]), u))
+        u = unit(_C.ops.mv(matrix, v))
     return u, v
 
 
@@ -44,7 +47,7 @@ class SpectralNorm(Layer):
         weight_shape (list[int]): of the weight that the layer is called with.
         dim (int): this dim makes the rows of the matrix, the others its columns.
         power_iters (int): iterations in each call.
-        eps (float): keeps divisions finite.
+        eps (float): is added to the lengths that vectors are divided by.
         dtype (str): of the vectors.
 
     Examples:
@@ -81,6 +84,9 @@ class SpectralNorm(Layer):
             raise _C.located(ValueError(f"SpectralNorm: the weight must be {self._weight_shape}; it is {x.shape}"))
         matrix = rows_of(x, self._dim)
         u, v = power_iteration(
-            matrix.detach(), self.weight_u.detach(), self.weight_v.detach(), self._power_iters, self._eps
+            matrix.detach(), self.weight_u.detach(), self.weight_v.detach(), self._power_iters, self._unit
         )
         return x / singular_value(matrix, u, v)
+
+    def _unit(self, vector):
+        return vector / (norm(vector) + self._eps)

@@ -113,11 +113,14 @@ class _SpectralNorm:
         matrix = rows_of(weight, self.dim)
         if moving:
             with no_grad():
-                found = power_iteration(matrix, u, v, self.iterations, self.eps)
+                found = power_iteration(matrix, u, v, self.iterations, self._unit)
                 for old, new in zip((u, v), found):
                     _C.ops.store_(old, new)
             u, v = found
         return weight / singular_value(matrix, u, v)
+
+    def _unit(self, vector):
+        return F.normalize(vector, axis=0, epsilon=self.eps)
 
     def __call__(self, layer, inputs):
         self.called = True

@@ -120,6 +120,38 @@ def test_as_in_float64(name, dtype):
     check(function, [rounded(x, dtype) for x in arrays], dtype, 16.0 if "npair" in name else 4.0)
 
 
+_IMAGES = rng.standard_normal((2, 3, 14, 14))
+# What is made of several steps, between which nothing is rounded.
+_COMPOSED = {
+    "sinc": (proa.sinc, [np.linspace(-20.3, 20.3, 97)]),
+    "logit with eps": (lambda x: proa.logit(x, 0.01), [np.linspace(0.0, 1.0, 65)]),
+    "interpolate": (lambda x: F.interpolate(x, size=[31, 17], mode="bilinear", align_corners=True), [_IMAGES]),
+    "interpolate cubic": (lambda x: F.interpolate(x, scale_factor=2.5, mode="bicubic"), [_IMAGES]),
+    "interpolate three": (lambda x: F.interpolate(x.unsqueeze(0), size=[5, 9, 30], mode="trilinear"), [_IMAGES]),
+}
+
+
+def _far(function, arrays, dtype):
+    """How far results and gradients are from those in float64, in units of the largest number's last place."""
+    found = []
+    for kind in ("float64", dtype):
+        leaves = [proa.to_tensor(x).astype(kind) for x in arrays]
+        for leaf in leaves:
+            leaf.stop_gradient = False
+        out = function(*leaves)
+        weights = proa.to_tensor(np.arange(out.size).reshape(out.shape) % 7 - 3.0).astype(out.dtype)
+        proa.autograd.backward(out, weights)
+        found.append([t.astype("float64").numpy() for t in (out, *(leaf.grad for leaf in leaves))])
+    return [np.abs(h - e).max() / np.abs(e).max() / _RESOLUTION[dtype] for e, h in zip(*found, strict=True)]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", _COMPOSED)
+def test_composed_functions_round_once(name, dtype):
+    function, arrays = _COMPOSED[name]
+    assert max(_far(function, [rounded(x, dtype) for x in arrays], dtype)) < 0.6
+
+
 def test_products_of_float16_overflow_only_at_the_end():
     factors = np.array([1000.0, 1000.0, 0.001, 0.001, 2.0])
     check(lambda x: proa.prod(x), [rounded(factors, "float16")], "float16")

@@ -6,6 +6,7 @@ from proa import _C
 from proa.framework.dtype import get_default_dtype, iinfo
 from proa.tensor.method import method as _method
 from proa.tensor.placing import of_one_dim
+from proa.tensor.precision import narrowed, widened
 
 __all__ = [
     "bucketize",
@@ -91,14 +92,15 @@ def sinc(x, name=None):
     """
     x = _C.tensor_argument(x, "sinc", "x")
     real_only("sinc", x)
-    x = floats(x) * math.pi
+    given = floats(x)
+    x = widened(given) * math.pi
     # Near 0 the series, which has derivatives there.
     near = _C.ops.abs(x) < 1e-2
     inside = _C.ops.where(near, x, _C.ops.full_like(x, 0))  # far away its gradient would be 0 times infinity
     square = inside * inside
     series = 1 - square / 6 * (1 - square / 20 * (1 - square / 42))
     safe = _C.ops.where(near, _C.ops.full_like(x, 1), x)
-    return _C.ops.where(near, series, _C.ops.sin(safe) / safe)
+    return narrowed(_C.ops.where(near, series, _C.ops.sin(safe) / safe), given)
 
 
 @_method

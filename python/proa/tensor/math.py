@@ -10,6 +10,7 @@ from proa.tensor.attribute import optional_tensor, tensor_list
 from proa.tensor.logic import into
 from proa.tensor.manipulation import known_axis_of
 from proa.tensor.method import method as _method
+from proa.tensor.precision import narrowed, widened
 
 __all__ = [
     "add_n",
@@ -165,7 +166,8 @@ def logit(x, eps=None, name=None):
         eps = real("logit", "eps", eps)
         # Integers first become numbers between which eps is one.
         x = x if x.is_floating_point() or x.is_complex() else x.astype(_C.get_default_dtype())
-        x = _C.ops.clip(x, eps, 1.0 - eps)
+        # Of 0.99 rounded to 16 bits the result would have two right digits.
+        return narrowed(_C.ops.logit(_C.ops.clip(widened(x), eps, 1.0 - eps)), x)
     return _C.ops.logit(x)
 
 

@@ -6,6 +6,7 @@ from proa import _C
 from proa.framework.attributes import cut_int, is_late, numbers, real, word
 from proa.framework.requirements import as_tensor, require
 from proa.nn.functional.shapes import spatial_sizes
+from proa.tensor.precision import narrowed, widened
 
 # Of a dim: where its elements come from takes some times as much memory.
 _LONGEST = 2**28
@@ -77,6 +78,9 @@ def interpolate(
         return (pooling.adaptive_avg_pool1d, pooling.adaptive_avg_pool2d, pooling.adaptive_avg_pool3d)[n - 1](
             x, new, **({} if n == 1 else {"data_format": data_format})
         )
+    given = x
+    if mode != "nearest":  # between two dims nothing is rounded, and weights of neighbours sum to 1
+        x = widened(x)
     for i in range(n):
         axis = i + (1 if last else 2)
         if is_late(old[i], new[i], factors[i]):
@@ -87,7 +91,7 @@ def interpolate(
         step = 1.0 / factors[i] if factors[i] else old[i] / new[i]
         places = _places(old[i], new[i], step, mode, align_corners, align_mode)
         x = _resized(x, axis, places, old[i], mode)
-    return x
+    return narrowed(x, given)
 
 
 def upsample(

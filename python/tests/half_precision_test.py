@@ -152,6 +152,44 @@ def test_composed_functions_round_once(name, dtype):
     assert max(_far(function, [rounded(x, dtype) for x in arrays], dtype)) < 0.6
 
 
+_ROWS = rng.uniform(200, 500, (30, 40))
+_SCORES = np.log(rng.dirichlet(np.ones(5), (2, 9, 4)))
+
+
+def _transduced(x):
+    return F.rnnt_loss(x, proa.to_tensor([[1, 2, 4], [3, 3, 1]]), proa.to_tensor([9, 7]), proa.to_tensor([3, 1]))
+
+
+_KEPT = _COMPOSED | {
+    "normalize": (lambda x: F.normalize(x), [_ROWS]),
+    "cosine_similarity": (lambda x, y: F.cosine_similarity(x, y), [_ROWS, _ROWS[::-1]]),
+    "local_response_norm": (lambda x: F.local_response_norm(x, 5), [_ROWS.reshape(1, 12, 100)]),
+    "cdist": (lambda x, y: proa.cdist(x, y), [_ROWS, _ROWS[::-1] * 0.5]),
+    "pdist": (lambda x: proa.pdist(x), [_ROWS]),
+    "rnnt_loss": (_transduced, [_SCORES]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("given", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", _KEPT)
+def test_autocast_rounds_nothing_between_steps(name, given, dtype):
+    """At level O2, which computes in 16 bits what has no class: squares of 400 are no float16."""
+    function, arrays = _KEPT[name]
+    found = []
+    for on in (False, True):
+        leaves = [proa.to_tensor(x).astype(given) for x in arrays]
+        for leaf in leaves:
+            leaf.stop_gradient = False
+        with proa.amp.auto_cast(on, level="O2", dtype=dtype):
+            out = function(*leaves)
+        proa.autograd.backward(out, proa.ones_like(out))
+        found.append([out, *(leaf.grad for leaf in leaves)])
+    for a, b in zip(*found, strict=True):
+        assert a.dtype == b.dtype and np.isfinite(a.astype("float32").numpy()).all()
+        np.testing.assert_array_equal(a.astype("float32").numpy(), b.astype("float32").numpy())
+
+
 def test_products_of_float16_overflow_only_at_the_end():
     factors = np.array([1000.0, 1000.0, 0.001, 0.001, 2.0])
     check(lambda x: proa.prod(x), [rounded(factors, "float16")], "float16")

@@ -6,7 +6,7 @@ from proa import _C
 from proa.framework.dtype import get_default_dtype, iinfo
 from proa.tensor.method import method as _method
 from proa.tensor.placing import of_one_dim
-from proa.tensor.precision import narrowed, widened
+from proa.tensor.precision import keeps_types, narrowed, widened
 
 __all__ = [
     "bucketize",
@@ -83,6 +83,7 @@ def ldexp(x, y, name=None):
 
 
 @_method
+@keeps_types
 def sinc(x, name=None):
     """sin(pi x) / (pi x), which is 1 at 0.
 

@@ -10,7 +10,7 @@ from proa.tensor.attribute import optional_tensor, tensor_list
 from proa.tensor.logic import into
 from proa.tensor.manipulation import known_axis_of
 from proa.tensor.method import method as _method
-from proa.tensor.precision import narrowed, widened
+from proa.tensor.precision import keeps_types, narrowed, widened
 
 __all__ = [
     "add_n",
@@ -154,6 +154,7 @@ def floor_mod(x, y, name=None):
 
 
 @_method
+@keeps_types
 def logit(x, eps=None, name=None):
     """log(x / (1 - x)); with eps, x is first kept in [eps, 1 - eps].
 

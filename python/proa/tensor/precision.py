@@ -3,9 +3,41 @@
 A sum in float16 is infinite above 65,504, and what is divided by it is silently 0; in bfloat16 three digits are left.
 """
 
+import contextlib
+import functools
+
 from proa import _C
 
 _HALF = (_C.float16, _C.bfloat16)
+
+
+@contextlib.contextmanager
+def _kept_types():
+    before = _C.amp.exchange(0)
+    try:
+        if _C.in_static_mode():
+            from proa.static.amp.guard import kept
+
+            with kept():
+                yield
+        else:
+            yield
+    finally:
+        _C.amp.exchange(before)
+
+
+def keeps_types(function):
+    """A function whose ops compute in the types that they are given, in autocast too.
+
+    At level O2 that lowers ops that have no class of their own: of squares in float16 what `widened` is there for is lost.
+    """
+
+    @functools.wraps(function)
+    def kept(*args, **kwargs):
+        with _kept_types():
+            return function(*args, **kwargs)
+
+    return kept
 
 
 def widened(x):

@@ -10,6 +10,7 @@ from proa.tensor.elementary import floats, pair
 from proa.tensor.manipulation import known_axis_of
 from proa.tensor.method import method as _method
 from proa.tensor.placing import of_one_dim
+from proa.tensor.precision import keeps_types, narrowed, widened
 
 __all__ = [
     "cdist",
@@ -136,12 +137,14 @@ def _distance(op, difference, p):
 
 
 def _cdist_by_products(x, y):
+    given = x, y
+    x, y = widened(x), widened(y)  # squares, of which differences are taken
     of_x = _C.ops.sum(x * x, [-1], None, True)
     of_y = _C.ops.unsqueeze(_C.ops.sum(y * y, [-1]), [-2])
     square = of_x + of_y - 2 * _C.ops.matmul(x, y, False, True)
     near = square <= 0  # by rounding; NaN is not
     distance = _C.ops.sqrt(_C.ops.where(near, _C.ops.full_like(square, 1), square))
-    return _C.ops.where(near, _C.ops.full_like(square, 0), distance)
+    return narrowed(_C.ops.where(near, _C.ops.full_like(square, 0), distance), *given)
 
 
 def _cdist_of_pairs(x, y, p):
@@ -149,6 +152,7 @@ def _cdist_of_pairs(x, y, p):
 
 
 @_method
+@keeps_types
 def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=None):
     """Distances of rows: [..., P, M] and [..., R, M] give [..., P, R].
 
@@ -181,6 +185,7 @@ def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=
 
 
 @_method
+@keeps_types
 def pdist(x, p=2.0, name=None):
     """Distances of each row of x [N, M] from those behind it: [N (N - 1) / 2].
 

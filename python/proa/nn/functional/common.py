@@ -17,7 +17,7 @@ from proa.framework.requirements import require
 from proa.nn.functional.shapes import is_channel_last, plain_ints, require_dims
 from proa.tensor.attribute import optional_tensor
 from proa.tensor.manipulation import broadcast_tensors
-from proa.tensor.precision import narrowed, widened
+from proa.tensor.precision import keeps_types, narrowed, widened
 
 
 def linear(x, weight, bias=None, name=None):
@@ -307,6 +307,7 @@ def zeropad2d(x, padding, data_format="NCHW", name=None):
     return pad(x, padding, "constant", 0.0, data_format)
 
 
+@keeps_types
 def normalize(x, p=2, axis=1, epsilon=1e-12, name=None):
     """x over its p-norm along an axis (at least epsilon); float16 and bfloat16 are computed in float32.
 
@@ -325,6 +326,7 @@ def normalize(x, p=2, axis=1, epsilon=1e-12, name=None):
     return narrowed(wide / _C.ops.clip(length, epsilon, float("inf")), x)
 
 
+@keeps_types
 def cosine_similarity(x1, x2, axis=1, eps=1e-08):
     """Cosine of the angle between x1 and x2 along an axis; the product of their norms is at least eps.
 

@@ -7,7 +7,7 @@ from proa.framework.names import borrow as _borrow
 from proa.framework.requirements import require_multiple, require_sizes
 from proa.nn.functional.shapes import plain_ints
 from proa.tensor.attribute import optional_tensor
-from proa.tensor.precision import narrowed, widened
+from proa.tensor.precision import keeps_types, narrowed, widened
 
 
 def _channel_axis(op, x, data_format):
@@ -240,6 +240,7 @@ def instance_norm(
     return _by_groups(x, x.shape[axis], eps, weight, bias, axis)
 
 
+@keeps_types
 def local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NCHW", name=None):
     """x / (k + alpha * mean of x**2 over `size` neighbouring channels)**beta (Krizhevsky et al., 2012).
 

@@ -6,13 +6,14 @@ from proa import _C
 from proa.framework.attributes import cut_int, is_late, numbers, real, word
 from proa.framework.requirements import as_tensor, require
 from proa.nn.functional.shapes import spatial_sizes
-from proa.tensor.precision import narrowed, widened
+from proa.tensor.precision import keeps_types, narrowed, widened
 
 # Of a dim: where its elements come from takes some times as much memory.
 _LONGEST = 2**28
 _RANKS = {"linear": (3,), "bilinear": (4,), "bicubic": (4,), "trilinear": (5,), "nearest": (3, 4, 5), "area": (3, 4, 5)}
 
 
+@keeps_types
 def interpolate(
     x,
     size=None,

@@ -5,12 +5,13 @@ from proa.framework.attributes import is_late, known_int, real
 from proa.framework.requirements import require, with_size
 from proa.nn.functional.loss import _check_reduction, reduce
 from proa.nn.functional.shapes import require_dims
-from proa.tensor.precision import narrowed, widened
+from proa.tensor.precision import keeps_types, narrowed, widened
 
 # The logarithm of a probability of 0: finite, so that differences of such are.
 _NEVER = -1e30
 
 
+@keeps_types
 def rnnt_loss(input, label, input_lengths, label_lengths, blank=0, fastemit_lambda=0.001, reduction="mean", name=None):
     """The loss of a recurrent neural network transducer (Graves, 2012).
 

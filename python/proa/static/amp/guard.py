@@ -9,6 +9,17 @@ __all__ = ["bf16_guard", "fp16_guard"]
 
 
 @contextlib.contextmanager
+def kept():
+    """Marks the ops that are recorded inside as such that mixing leaves in the types that they are given."""
+    program = default_main_program()
+    first = program.num_operations
+    try:
+        yield
+    finally:
+        program._kept.append((first, program.num_operations))
+
+
+@contextlib.contextmanager
 def fp16_guard():
     """Marks the ops that are recorded inside: `decorate(use_fp16_guard=True)` computes these in 16 bits and no others.
 

@@ -156,6 +156,9 @@ _ROWS = rng.uniform(200, 500, (30, 40))
 _SCORES = np.log(rng.dirichlet(np.ones(5), (2, 9, 4)))
 
 
+_ALIKE = proa.to_tensor(np.where(np.arange(30) % 3, 1, -1))
+
+
 def _transduced(x):
     return F.rnnt_loss(x, proa.to_tensor([[1, 2, 4], [3, 3, 1]]), proa.to_tensor([9, 7]), proa.to_tensor([3, 1]))
 
@@ -166,6 +169,9 @@ _KEPT = _COMPOSED | {
     "local_response_norm": (lambda x: F.local_response_norm(x, 5), [_ROWS.reshape(1, 12, 100)]),
     "cdist": (lambda x, y: proa.cdist(x, y), [_ROWS, _ROWS[::-1] * 0.5]),
     "pdist": (lambda x: proa.pdist(x), [_ROWS]),
+    "cov": (lambda x: proa.linalg.cov(x), [_ROWS]),
+    "corrcoef": (lambda x: proa.linalg.corrcoef(x), [_ROWS[:5]]),
+    "cosine_embedding_loss": (lambda x, y: F.cosine_embedding_loss(x, y, _ALIKE), [_ROWS, _ROWS[::-1]]),
     "rnnt_loss": (_transduced, [_SCORES]),
 }
 
@@ -188,6 +194,16 @@ def test_autocast_rounds_nothing_between_steps(name, given, dtype):
     for a, b in zip(*found, strict=True):
         assert a.dtype == b.dtype and np.isfinite(a.astype("float32").numpy()).all()
         np.testing.assert_array_equal(a.astype("float32").numpy(), b.astype("float32").numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_covariances_count_beyond_what_the_type_can(dtype):
+    """Of 70,000 observations, a number that is infinite in float16, and 69,888 in bfloat16."""
+    x = rounded(np.stack([rng.standard_normal(MANY), rng.standard_normal(MANY) + 300]), dtype)
+    for function, wanted in ((proa.linalg.cov, np.cov(x)), (proa.linalg.corrcoef, np.corrcoef(x))):
+        found = function(proa.to_tensor(x).astype(dtype))
+        assert found.dtype.name == dtype
+        np.testing.assert_allclose(found.astype("float64").numpy(), wanted, _RESOLUTION[dtype], 1e-4)
 
 
 def test_products_of_float16_overflow_only_at_the_end():

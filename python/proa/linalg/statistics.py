@@ -4,6 +4,7 @@ from proa import _C
 from proa.framework.attributes import is_late
 from proa.framework.names import borrow as _borrow
 from proa.framework.requirements import as_tensor, require
+from proa.tensor.precision import keeps_types, narrowed, widened
 
 __all__ = ["corrcoef", "cov"]
 
@@ -21,6 +22,7 @@ def _of_several(name, x, axis):
     return require(x, as_tensor([size]) != 1, says, _C.ops.shape(x))
 
 
+@keeps_types
 def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     """The covariance matrix of several variables.
 
@@ -41,7 +43,7 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     x = _C.tensor_argument(x, "cov", "x")
     if len(x.shape) > 2:
         raise _C.located(ValueError(f"cov: x must have 1 or 2 dims; it is {list(x.shape)} {x.dtype.name}"))
-    rows = _C.ops.reshape(x, [1, -1]) if len(x.shape) < 2 else x
+    rows = widened(_C.ops.reshape(x, [1, -1]) if len(x.shape) < 2 else x)  # squares, and a count
     # One row is one variable, whatever rowvar says, as in NumPy.
     rows = _of_several("cov", rows, 0)
     if not rowvar and not _is_one(rows.shape[0]):
@@ -65,9 +67,10 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
         if ddof:
             lost = 1.0 if aweights is None else (weights * aweights.astype(rows.dtype)).sum() / total
         out = _C.ops.matmul(centred, centred * weights, False, True) / (total - lost)
-    return _C.ops.squeeze(out, [0, 1]) if _is_one(rows.shape[0]) else out
+    return narrowed(_C.ops.squeeze(out, [0, 1]) if _is_one(rows.shape[0]) else out, x)
 
 
+@keeps_types
 def corrcoef(x, rowvar=True, name=None):
     """The correlation coefficients of several variables: their covariances over the products of their deviations.
 
@@ -85,12 +88,12 @@ def corrcoef(x, rowvar=True, name=None):
     x = _C.tensor_argument(x, "corrcoef", "x")
     if len(x.shape) not in (1, 2):
         raise _C.located(ValueError(f"corrcoef: x must have 1 or 2 dims; it is {list(x.shape)} {x.dtype.name}"))
-    found = cov(x, rowvar)
+    found = cov(widened(x), rowvar)
     if not found.shape:
-        return found / found
+        return narrowed(found / found, x)
     deviations = _C.ops.sqrt(_C.ops.diagonal(found))
     found = found / _C.ops.unsqueeze(deviations, 1) / _C.ops.unsqueeze(deviations, 0)
-    return _C.ops.clip(found, -1.0, 1.0)
+    return narrowed(_C.ops.clip(found, -1.0, 1.0), x)
 
 
 __getattr__ = _borrow(__name__, "proa")

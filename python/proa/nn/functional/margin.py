@@ -8,6 +8,7 @@ from proa.framework.requirements import require, require_sizes, with_size
 from proa.nn.functional.loss import _alike, _check_reduction, reduce
 from proa.nn.functional.shapes import require_dims
 from proa.tensor.attribute import optional_tensor
+from proa.tensor.precision import keeps_types, narrowed, widened
 
 
 def _floating(op, **tensors):
@@ -18,6 +19,7 @@ def _floating(op, **tensors):
     return found if len(found) > 1 else found[0]
 
 
+@keeps_types
 def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", name=None):
     """How far pairs are from what is said of them: 1 - cos of those that are alike, max(0, cos - margin) of the others.
 
@@ -50,8 +52,9 @@ def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", nam
         raise _C.located(ValueError(f"{op}: label must have one number for each pair; {what}"))
     if label.shape:
         label = with_size(label, 0, pairs, f"{op}: label must have one number for each pair, {pairs}; it is {{}}")
-    sizes = _C.ops.sqrt((_C.ops.sum(x * x, [-1]) + 1e-11) * (_C.ops.sum(y * y, [-1]) + 1e-11))
-    cosine = _C.ops.sum(x * y, [-1]) / sizes
+    a, b = widened(x), widened(y)
+    sizes = _C.ops.sqrt((_C.ops.sum(a * a, [-1]) + 1e-11) * (_C.ops.sum(b * b, [-1]) + 1e-11))
+    cosine = narrowed(_C.ops.sum(a * b, [-1]) / sizes, x, y)
     nothing = _C.ops.full_like(cosine, 0)
     loss = _C.ops.where(label == -1, _C.ops.maximum(cosine - margin, nothing), nothing)
     return reduce(_C.ops.where(label == 1, 1 - cosine, loss), reduction)

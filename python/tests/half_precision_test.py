@@ -196,6 +196,52 @@ def test_autocast_rounds_nothing_between_steps(name, given, dtype):
         np.testing.assert_array_equal(a.astype("float32").numpy(), b.astype("float32").numpy())
 
 
+_WIDE = rng.standard_normal((1, 2, 300, 500))
+_PLACES = rng.uniform(-1.2, 1.2, (1, 9, 11, 2))
+_OFFSETS, _KERNEL = rng.uniform(-3, 3, (1, 18, 40, 600)), rng.standard_normal((3, 2, 3, 3))
+# What counts pixels, of which there are more than 16-bit types have numbers.
+_PIXELS = {
+    **{
+        f"grid_sample {mode} {padding} {corners}": (
+            lambda x, g, m=mode, p=padding, c=corners: F.grid_sample(x, g, m, p, c),
+            [_WIDE, _PLACES],
+        )
+        for mode in ("bilinear", "nearest")
+        for padding in ("zeros", "border", "reflection")
+        for corners in (True, False)
+    },
+    "affine_grid": (lambda t: F.affine_grid(t, [1, 1, 300, 500]), [rng.standard_normal((1, 2, 3))]),
+    "deform_conv2d": (
+        lambda x, o, w: proa.vision.ops.deform_conv2d(x, o, w, padding=1),
+        [rng.standard_normal((1, 2, 40, 600)), _OFFSETS, _KERNEL],
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", _PIXELS)
+def test_pixels_are_counted_in_float32(name, dtype):
+    function, arrays = _PIXELS[name]
+    results = []
+    for kind in ("float64", dtype):
+        given = [proa.to_tensor(rounded(x, dtype)).astype(kind) for x in arrays]
+        results.append(function(*given).astype("float64").numpy())
+    exact, half = results
+    np.testing.assert_allclose(half, exact, _RESOLUTION[dtype], _RESOLUTION[dtype] * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("level", ["O1", "O2"])
+def test_autocast_keeps_places(level):
+    """The places are exact, the pixels of the type of x."""
+    x, grid, theta = (proa.to_tensor(a).astype("float32") for a in (_WIDE, _PLACES, _PIXELS["affine_grid"][1][0]))
+    wanted = [F.grid_sample(x, grid), F.affine_grid(theta, [1, 1, 300, 500])]
+    with proa.amp.auto_cast(level=level, dtype="bfloat16"):
+        found = [F.grid_sample(x, grid), F.affine_grid(theta, [1, 1, 300, 500])]
+    for a, b in zip(wanted, found, strict=True):
+        assert b.dtype == proa.float32
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_covariances_count_beyond_what_the_type_can(dtype):
     """Of 70,000 observations, a number that is infinite in float16, and 69,888 in bfloat16."""

@@ -3,10 +3,12 @@
 from proa import _C
 from proa.framework.attributes import ints
 from proa.framework.requirements import require_sizes, with_size
+from proa.tensor.precision import keeps_types, narrowed, widened
 
 __all__ = ["affine_grid", "grid_sample"]
 
 
+@keeps_types
 def affine_grid(theta, out_shape, align_corners=True, name=None):
     """Places for `grid_sample`: those of the result's pixels, moved by 2 by 3 matrices.
 
@@ -23,11 +25,11 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):
         >>> grid.tolist()
         [[[[-1.0, -1.0], [1.0, -1.0]], [[-1.0, 1.0], [1.0, 1.0]]]]
     """
-    theta = _C.tensor_argument(theta, "affine_grid", "theta")
+    given = theta = _C.tensor_argument(theta, "affine_grid", "theta")
     says = "affine_grid: theta must be [N, 2, 3]; it is {}"
     if len(theta.shape) != 3:
         raise _C.located(ValueError(says.format(list(theta.shape))))
-    theta = with_size(with_size(theta, 1, 2, says), 2, 3, says)
+    theta = widened(with_size(with_size(theta, 1, 2, says), 2, 3, says))
     sizes = ints("affine_grid", "out_shape", out_shape)
     if len(sizes) != 4:
         raise _C.located(ValueError(f"affine_grid: out_shape must be [N, C, H, W], not {sizes}"))
@@ -44,11 +46,13 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):
     x = _C.ops.broadcast_to(_C.ops.unsqueeze(line(width), [0]), [height, width])
     y = _C.ops.broadcast_to(_C.ops.unsqueeze(line(height), [1]), [height, width])
     base = _C.ops.stack([x, y, _C.ops.full_like(x, 1.0)], 2).reshape([1, height * width, 3])
-    return _C.ops.matmul(base, theta, False, True).reshape([theta.shape[0], height, width, 2])
+    places = _C.ops.matmul(base, theta, False, True).reshape([theta.shape[0], height, width, 2])
+    return narrowed(places, given)
 
 
+@keeps_types
 def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None):
-    """Pixels of x at the places of a grid.
+    """Pixels of x at the places of a grid; places of 16-bit types are counted in float32.
 
     Args:
         x (Tensor): [N, C, H, W].
@@ -77,6 +81,7 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
         raise _C.located(
             ValueError(f"grid_sample: padding_mode must be 'zeros', 'border' or 'reflection', not {padding_mode!r}")
         )
+    grid = widened(grid)  # in bfloat16 there is no pixel 257
     height, width = x.shape[2:]
     column = _place(grid[..., 0], width, padding_mode, align_corners)
     row = _place(grid[..., 1], height, padding_mode, align_corners)
@@ -88,13 +93,17 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
 def bilinear(x, row, column):
     """What lies between the pixels of x, [N, C, H, W], at places [N, A, B] counted in pixels, as [N, C, A, B].
 
-    Outside lie zeros.
+    Outside lie zeros. Places are of 32 bits or more.
     """
     top, left = _C.ops.floor(row).detach(), _C.ops.floor(column).detach()
     down, right = (_C.ops.unsqueeze(v, [1]) for v in (row - top, column - left))
-    upper = _pixels(x, top, left) * (1.0 - right) + _pixels(x, top, left + 1.0) * right
-    lower = _pixels(x, top + 1.0, left) * (1.0 - right) + _pixels(x, top + 1.0, left + 1.0) * right
-    return upper * (1.0 - down) + lower * down
+
+    def pixels(i, j):
+        return widened(_pixels(x, i, j))
+
+    upper = pixels(top, left) * (1.0 - right) + pixels(top, left + 1.0) * right
+    lower = pixels(top + 1.0, left) * (1.0 - right) + pixels(top + 1.0, left + 1.0) * right
+    return narrowed(upper * (1.0 - down) + lower * down, x)
 
 
 def _pixels(x, i, j):

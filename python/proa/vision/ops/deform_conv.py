@@ -9,6 +9,7 @@ from proa.nn.functional.vision import bilinear
 from proa.nn.initializer import Normal
 from proa.nn.layer.layers import Layer
 from proa.tensor.attribute import optional_tensor
+from proa.tensor.precision import keeps_types, widened
 from proa.vision.ops.numbering import differ, upto
 
 __all__ = ["DeformConv2D", "deform_conv2d"]
@@ -76,24 +77,32 @@ def deform_conv2d(x, offset, weight, bias=None, stride=1, padding=0, dilation=1,
         wanted = [n, count * parts * taps, *out]
         if given is not None and differ(given.shape, wanted):
             raise _C.located(ValueError(f"deform_conv2d: {what} must be {wanted}; it is {list(given.shape)}"))
-    shape = [n * parts, taps * out[0], out[1]]
-    moves = offset.reshape([n, parts, taps, 2, *out])
-    places = []
-    for dim in (0, 1):
-        # Where the kernel's elements lie without an offset: [taps, OH, OW].
-        starts = upto(out[dim], x.dtype) * float(stride[dim]) - float(padding[dim])
-        steps = upto(kernel[dim], x.dtype) * float(dilation[dim])
-        first = starts.reshape([1, 1, -1, 1] if dim == 0 else [1, 1, 1, -1])
-        each_tap = steps.reshape([-1, 1, 1, 1] if dim == 0 else [1, -1, 1, 1])
-        fixed = _C.ops.broadcast_to(first + each_tap, [*kernel, *out]).reshape([taps, *out])
-        places.append((moves[:, :, :, dim] + fixed).reshape(shape))
-    seen = bilinear(x.reshape([n * parts, channels // parts, *sizes]), *places)
+    seen = _seen(x, offset, parts, kernel, stride, padding, dilation, out)
     if mask is not None:
         seen = seen * mask.reshape([n * parts, 1, taps * out[0], out[1]])
     columns = seen.reshape([n, groups, each * taps, out[0] * out[1]])
     result = _C.ops.matmul(weight.reshape([1, groups, filters // groups, each * taps]), columns)
     result = result.reshape([n, filters, *out])
     return result if bias is None else result + bias.reshape([1, -1, 1, 1])
+
+
+@keeps_types
+def _seen(x, offset, parts, kernel, stride, padding, dilation, out):
+    """What the elements of the kernel lie on, [N * parts, C / parts, taps * OH, OW]; places of 16-bit types are counted in float32."""
+    n, channels, *sizes = x.shape
+    taps = math.prod(kernel)
+    shape = [n * parts, taps * out[0], out[1]]
+    moves = widened(offset).reshape([n, parts, taps, 2, *out])
+    places = []
+    for dim in (0, 1):
+        # Where the kernel's elements lie without an offset: [taps, OH, OW].
+        starts = upto(out[dim], moves.dtype) * float(stride[dim]) - float(padding[dim])
+        steps = upto(kernel[dim], moves.dtype) * float(dilation[dim])
+        first = starts.reshape([1, 1, -1, 1] if dim == 0 else [1, 1, 1, -1])
+        each_tap = steps.reshape([-1, 1, 1, 1] if dim == 0 else [1, -1, 1, 1])
+        fixed = _C.ops.broadcast_to(first + each_tap, [*kernel, *out]).reshape([taps, *out])
+        places.append((moves[:, :, :, dim] + fixed).reshape(shape))
+    return bilinear(x.reshape([n * parts, channels // parts, *sizes]), *places)
 
 
 class DeformConv2D(Layer):

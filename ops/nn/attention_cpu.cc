@@ -61,12 +61,13 @@ GemmOperand Dense(const Tensor& t, int64_t rows, int64_t columns,
 // Rows of a product that one task computes.
 constexpr int64_t kRowsOfTask = 128;
 
-// to [heads, m, n] = a b. Each task is a product of its own on one thread:
-// whole ones are divided along k by the number of threads on some machines, and
-// their bits with them.
-void Product(int64_t heads, int64_t m, int64_t n, int64_t k,
+// to [heads, m, n] = a b, of operands of `dtype`; `to` is of that type or
+// float32. Each task is a product of its own on one thread: whole ones are
+// divided along k by the number of threads on some machines, and their bits
+// with them.
+void Product(DType dtype, int64_t heads, int64_t m, int64_t n, int64_t k,
              const GemmOperand& a, const GemmOperand& b, const Tensor& to) {
-  const int64_t item = ItemSize(to.dtype());
+  const int64_t item = ItemSize(dtype), item_of_to = ItemSize(to.dtype());
   const int64_t tasks = (m + kRowsOfTask - 1) / kRowsOfTask;
   const auto head_of = [&](const GemmOperand& x, int64_t head, int64_t row) {
     GemmOperand part = x;
@@ -83,13 +84,14 @@ void Product(int64_t heads, int64_t m, int64_t n, int64_t k,
                    const int64_t head = t / tasks,
                                  row = t % tasks * kRowsOfTask;
                    GemmProblem p;
-                   p.dtype = to.dtype();
+                   p.dtype = dtype;
+                   p.float_result = to.dtype() != dtype;
                    p.m = std::min(kRowsOfTask, m - row);
                    p.n = n;
                    p.k = k;
                    p.a = head_of(a, head, row);
                    p.b = head_of(b, head, 0);
-                   p.c = to.data<char>() + (head * m + row) * n * item;
+                   p.c = to.data<char>() + (head * m + row) * n * item_of_to;
                    Gemm(p);
                  }
                });
@@ -135,53 +137,60 @@ void Weigh(const Mask<A>& mask, A scale, int64_t b, int64_t head, int64_t query,
 }
 
 // Calls f(head, i, row, other) for the rows of dense [heads, rows, keys]
-// tensors, as rows of A; both are written back.
-template <typename T, typename F>
+// tensors of A, and rounds both to those of C, which are the same tensors where
+// C is A.
+template <typename C, typename F>
 void ForEachScoreRow(int64_t heads, int64_t rows, int64_t keys, const Tensor& x,
-                     const Tensor& y, F&& f) {
-  using A = typename Accumulate<T>::type;
+                     const Tensor& y, const Tensor& rounded_x,
+                     const Tensor& rounded_y, F&& f) {
+  using A = typename Accumulate<C>::type;
   const int64_t grain = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, keys));
   parallel_for(0, heads * rows, grain, [&](int64_t begin, int64_t end) {
-    const RowBuffer<A> buffer(std::is_same_v<T, A> ? 0 : 2, keys);
     for (int64_t r = begin; r < end; ++r) {
-      T* const px = x.data<T>() + r * keys;
-      T* const py = y.defined() ? y.data<T>() + r * keys : nullptr;
-      if constexpr (std::is_same_v<T, A>) {
-        f(r / rows, r % rows, px, py);
-      } else {
-        A *const ax = buffer[0], *const ay = buffer[1];
-        Widened(px, keys, ax);
-        if (py != nullptr) Widened(py, keys, ay);
-        f(r / rows, r % rows, ax, ay);
-        Narrow(ax, keys, px);
-        if (py != nullptr) Narrow(ay, keys, py);
+      A* const px = x.data<A>() + r * keys;
+      A* const py = y.defined() ? y.data<A>() + r * keys : nullptr;
+      f(r / rows, r % rows, px, py);
+      if constexpr (!std::is_same_v<C, A>) {
+        Narrow(px, keys, rounded_x.data<C>() + r * keys);
+        if (py != nullptr) Narrow(py, keys, rounded_y.data<C>() + r * keys);
       }
     }
   });
 }
 
 // Rows from `first` on of sample `b` of a row-major [N, rows, heads, columns]
-// from a dense [heads, count, columns], times `factor`, or that much more.
-template <typename T>
-void Store(const Tensor& from, int64_t count, double factor, bool more,
-           const Tensor& to, int64_t b, int64_t first) {
-  using A = typename Accumulate<T>::type;
+// of T from a dense [heads, count, columns] of A, times `factor`, or that much
+// more.
+template <typename T, typename A>
+void StoreAs(const Tensor& from, int64_t count, double factor, bool more,
+             const Tensor& to, int64_t b, int64_t first) {
   const int64_t heads = to.size(2), columns = to.size(3);
   const A by = static_cast<A>(factor);
   const int64_t grain = std::max<int64_t>(1, 16384 / (heads * columns + 1));
   parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t h = 0; h < heads; ++h) {
-        const T* source = from.data<T>() + (h * count + i) * columns;
+        const A* source = from.data<A>() + (h * count + i) * columns;
         T* target =
             to.data<T>() + ((b * to.size(1) + first + i) * heads + h) * columns;
         for (int64_t c = 0; c < columns; ++c) {
-          const A v = static_cast<A>(source[c]) * by;
+          const A v = source[c] * by;
           target[c] = T(more ? static_cast<A>(target[c]) + v : v);
         }
       }
     }
   });
+}
+
+// The same, into a tensor of C or of what C is summed in.
+template <typename C>
+void Store(const Tensor& from, int64_t count, double factor, bool more,
+           const Tensor& to, int64_t b, int64_t first) {
+  using A = typename Accumulate<C>::type;
+  if (to.dtype() == kDTypeOf<A>)
+    StoreAs<A, A>(from, count, factor, more, to, b, first);
+  else
+    StoreAs<C, A>(from, count, factor, more, to, b, first);
 }
 
 // Calls f(begin, end) for samples: for some on each thread where there are
@@ -225,7 +234,16 @@ struct Rules {
   A scale;
 };
 
-// Attention of sample `b`, which is sample `at` of the tensors, in C.
+// A dense tensor of C for what one of A is rounded to; where both are the same
+// type, that tensor.
+template <typename C>
+Tensor Rounded(const Tensor& t) {
+  return t.dtype() == kDTypeOf<C> ? t : Tensor::Empty(t.shape(), kDTypeOf<C>);
+}
+
+// Attention of sample `b`, which is sample `at` of the tensors, by products of
+// C. Scores are not rounded to it: in bfloat16 one of 40 would be wrong by 0.1,
+// and its weight by a tenth.
 template <typename C>
 class Forward {
  public:
@@ -233,23 +251,25 @@ class Forward {
   Forward(const Sizes& s, const Rules<A>& rules)
       : s_(s),
         rules_(rules),
-        scores_(Tensor::Empty({s.heads, s.block, s.keys}, kDTypeOf<C>)),
-        mixed_(Tensor::Empty({s.heads, s.block, s.e}, kDTypeOf<C>)) {}
+        scores_(Tensor::Empty({s.heads, s.block, s.keys}, kDTypeOf<A>)),
+        weights_(Rounded<C>(scores_)),
+        mixed_(Tensor::Empty({s.heads, s.block, s.e}, kDTypeOf<A>)) {}
 
   void Run(int64_t b, int64_t at, const Tensor& query, const Tensor& key,
            const Tensor& value, const Tensor& out) const {
     const Sizes& s = s_;
+    constexpr DType kType = kDTypeOf<C>;
     for (int64_t first = 0; first < s.queries; first += s.block) {
       const int64_t rows = std::min(s.block, s.queries - first);
-      Product(s.heads, rows, s.keys, s.d, Heads(query, at, first),
+      Product(kType, s.heads, rows, s.keys, s.d, Heads(query, at, first),
               Heads(key, at, 0, true), scores_);
-      ForEachScoreRow<C>(s.heads, rows, s.keys, scores_, Tensor(),
-                         [&](int64_t head, int64_t i, A* row, A*) {
+      ForEachScoreRow<C>(s.heads, rows, s.keys, scores_, Tensor(), weights_,
+                         Tensor(), [&](int64_t head, int64_t i, A* row, A*) {
                            if (s.keys == 0) return;
                            Weigh(rules_.mask, rules_.scale, b, head, first + i,
                                  s.keys, row);
                          });
-      Product(s.heads, rows, s.e, s.keys, Dense(scores_, rows, s.keys),
+      Product(kType, s.heads, rows, s.e, s.keys, Dense(weights_, rows, s.keys),
               Heads(value, at), mixed_);
       Store<C>(mixed_, rows, 1.0, false, out, at, first);
     }
@@ -258,7 +278,7 @@ class Forward {
  private:
   const Sizes& s_;
   const Rules<A>& rules_;
-  Tensor scores_, mixed_;
+  Tensor scores_, weights_, mixed_;
 };
 
 // Its gradients. No queries give keys and values none: then theirs are left as
@@ -270,26 +290,29 @@ class Backward {
   Backward(const Sizes& s, const Rules<A>& rules)
       : s_(s),
         rules_(rules),
-        weights_(Tensor::Empty({s.heads, s.block, s.keys}, kDTypeOf<C>)),
-        grads_(Tensor::Empty({s.heads, s.block, s.keys}, kDTypeOf<C>)),
+        weights_(Tensor::Empty({s.heads, s.block, s.keys}, kDTypeOf<A>)),
+        grads_(Tensor::Empty({s.heads, s.block, s.keys}, kDTypeOf<A>)),
+        rounded_weights_(Rounded<C>(weights_)),
+        rounded_grads_(Rounded<C>(grads_)),
         part_(Tensor::Empty(
             {s.heads, std::max(s.block, s.keys), std::max(s.d, s.e)},
-            kDTypeOf<C>)) {}
+            kDTypeOf<A>)) {}
 
   void Run(int64_t b, int64_t at, const Tensor& grad_out, const Tensor& query,
            const Tensor& key, const Tensor& value, const Tensor& query_grad,
            const Tensor& key_grad, const Tensor& value_grad) const {
     const Sizes& s = s_;
+    constexpr DType kType = kDTypeOf<C>;
     for (int64_t first = 0; first < s.queries; first += s.block) {
       const int64_t rows = std::min(s.block, s.queries - first);
       const bool more = first > 0;
-      Product(s.heads, rows, s.keys, s.d, Heads(query, at, first),
+      Product(kType, s.heads, rows, s.keys, s.d, Heads(query, at, first),
               Heads(key, at, 0, true), weights_);
-      Product(s.heads, rows, s.keys, s.e, Heads(grad_out, at, first),
+      Product(kType, s.heads, rows, s.keys, s.e, Heads(grad_out, at, first),
               Heads(value, at, 0, true), grads_);
       ForEachScoreRow<C>(
-          s.heads, rows, s.keys, weights_, grads_,
-          [&](int64_t head, int64_t i, A* p, A* dp) {
+          s.heads, rows, s.keys, weights_, grads_, rounded_weights_,
+          rounded_grads_, [&](int64_t head, int64_t i, A* p, A* dp) {
             if (s.keys == 0) return;
             Weigh(rules_.mask, rules_.scale, b, head, first + i, s.keys, p);
             const A r =
@@ -297,14 +320,16 @@ class Backward {
             for (int64_t j = 0; j < s.keys; ++j) dp[j] = p[j] * (dp[j] - r);
           });
       const double scale = rules_.scale;
-      Product(s.heads, s.keys, s.e, rows, Dense(weights_, rows, s.keys, true),
+      Product(kType, s.heads, s.keys, s.e, rows,
+              Dense(rounded_weights_, rows, s.keys, true),
               Heads(grad_out, at, first), part_);
       Store<C>(part_, s.keys, 1.0, more, value_grad, at, 0);
-      Product(s.heads, s.keys, s.d, rows, Dense(grads_, rows, s.keys, true),
+      Product(kType, s.heads, s.keys, s.d, rows,
+              Dense(rounded_grads_, rows, s.keys, true),
               Heads(query, at, first), part_);
       Store<C>(part_, s.keys, scale, more, key_grad, at, 0);
-      Product(s.heads, rows, s.d, s.keys, Dense(grads_, rows, s.keys),
-              Heads(key, at), part_);
+      Product(kType, s.heads, rows, s.d, s.keys,
+              Dense(rounded_grads_, rows, s.keys), Heads(key, at), part_);
       Store<C>(part_, rows, scale, false, query_grad, at, first);
     }
   }
@@ -312,7 +337,7 @@ class Backward {
  private:
   const Sizes& s_;
   const Rules<A>& rules_;
-  Tensor weights_, grads_, part_;
+  Tensor weights_, grads_, rounded_weights_, rounded_grads_, part_;
 };
 
 }  // namespace
@@ -365,9 +390,22 @@ void AttentionGrad(const KernelContext& ctx, const Tensor& grad_out,
       if constexpr (!kIsAlwaysWide<T>) {
         if (!ComputesWide<T>()) {
           const Backward<T> backward(s, rules);
-          for (int64_t b = begin; b < end; ++b)
-            backward.Run(b, b, grad_out, query, key, value, *query_grad,
-                         *key_grad, *value_grad);
+          if (s.block >= s.queries || std::is_same_v<T, A>) {
+            for (int64_t b = begin; b < end; ++b)
+              backward.Run(b, b, grad_out, query, key, value, *query_grad,
+                           *key_grad, *value_grad);
+            return;
+          }
+          // Sums over blocks of queries.
+          const Tensor of_key = EmptySample(*key_grad, kDTypeOf<A>),
+                       of_value = EmptySample(*value_grad, kDTypeOf<A>);
+          for (int64_t b = begin; b < end; ++b) {
+            backward.Run(b, 0, SampleOf(grad_out, b), SampleOf(query, b),
+                         SampleOf(key, b), SampleOf(value, b),
+                         SampleOf(*query_grad, b), of_key, of_value);
+            FloatCopyInto(of_key, SampleOf(*key_grad, b));
+            FloatCopyInto(of_value, SampleOf(*value_grad, b));
+          }
           return;
         }
       }

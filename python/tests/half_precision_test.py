@@ -292,3 +292,14 @@ def test_gradients_are_clipped_not_lost(dtype):
         ((_, grad),) = clip([(p, p.grad)])
         assert grad.dtype == p.dtype
         np.testing.assert_allclose(grad.astype("float64").numpy(), values / norm, **tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("queries", [5, 130, 700])  # (some of 700 at a time)
+def test_attention_does_not_round_scores(queries, dtype):
+    """Scores are up to 60, of which bfloat16 has none between 60 and 60.25."""
+    draw = np.random.default_rng(3)
+    q, k, v = (draw.standard_normal((2, n, 8, 64)) * w for n, w in ((queries, 2.0), (300, 2.0), (300, 1.0)))
+    arrays = [rounded(x, dtype) for x in (q, k, v)]
+    far = _far(lambda *given: proa._C.ops.attention(*given, scale=0.125), arrays, dtype)
+    assert far[0] < 0.9 and max(far[1:]) < 1.2, far

@@ -242,6 +242,28 @@ def test_autocast_keeps_places(level):
         np.testing.assert_array_equal(a.numpy(), b.numpy())
 
 
+_MATRIX, _BLOCKS = rng.standard_normal((4, 6, 6)), rng.standard_normal((2, 12, 12))
+# What is no product of matrices to who calls it, and stands in no list of the reference.
+_NO_PRODUCTS = {
+    "matrix_power": lambda: proa.linalg.matrix_power(proa.to_tensor(_MATRIX, dtype="float32"), 3),
+    "lstsq": lambda: proa.linalg.lstsq(*(proa.to_tensor(x, dtype="float32") for x in (_MATRIX[:, :, :3], _MATRIX)))[1],
+    "fold": lambda: F.fold(proa.to_tensor(_BLOCKS, dtype="float32"), [4, 5], [2, 2]),
+    "bilinear": lambda: F.bilinear(*(proa.to_tensor(x, dtype="float32") for x in (_MATRIX[0], _MATRIX[1], _MATRIX))),
+    "SpectralNorm": lambda: _NORM(proa.to_tensor(_MATRIX[0], dtype="float32")),
+}
+_NORM = proa.nn.SpectralNorm([6, 6], power_iters=3)
+
+
+@pytest.mark.parametrize("name", _NO_PRODUCTS)
+@pytest.mark.parametrize("level", ["O1", "O2"])
+def test_autocast_lowers_no_products_inside_of_functions(name, level):
+    wanted = _NO_PRODUCTS[name]()
+    with proa.amp.auto_cast(level=level, dtype="bfloat16"):
+        found = _NO_PRODUCTS[name]()
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_covariances_count_beyond_what_the_type_can(dtype):
     """Of 70,000 observations, a number that is infinite in float16, and 69,888 in bfloat16."""

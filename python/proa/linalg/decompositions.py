@@ -3,6 +3,7 @@
 from proa import _C
 from proa.framework.attributes import number as _number
 from proa.framework.names import borrow as _borrow
+from proa.tensor.precision import keeps_types
 
 __all__ = ["lstsq", "lu", "lu_unpack", "pinv", "qr"]
 
@@ -127,6 +128,7 @@ def pinv(x, rcond=1e-15, hermitian=False, name=None):
     return ops.pinv(x, rcond, bool(hermitian))
 
 
+@keeps_types
 def lstsq(x, y, rcond=None, driver=None, name=None):
     """The solution that makes |x solution - y| least and, of several, is the least itself.
 

@@ -8,6 +8,7 @@ from proa.framework.attributes import known_number as _known_number
 from proa.framework.names import borrow as _borrow
 from proa.framework.requirements import require_sizes as _require_sizes
 from proa.tensor.attribute import tensor_list as _tensor_list
+from proa.tensor.precision import keeps_types
 
 __all__ = ["matrix_power", "matrix_transpose", "multi_dot", "vecdot"]
 
@@ -143,6 +144,7 @@ def matrix_transpose(x, name=None):
     return _C.ops.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
+@keeps_types
 def matrix_power(x, n, name=None):
     """x @ x @ ... (n times), by squaring.
 

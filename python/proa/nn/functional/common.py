@@ -44,6 +44,7 @@ def linear(x, weight, bias=None, name=None):
     return _C.ops.linear(x, weight, bias)
 
 
+@keeps_types
 def bilinear(x1, x2, weight, bias=None, name=None):
     """x1 @ weight[k] @ x2 + bias[k] for each k.
 

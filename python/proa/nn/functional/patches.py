@@ -14,6 +14,7 @@ from proa.framework.attributes import (
 )
 from proa.framework.requirements import require, require_multiple, require_sizes
 from proa.nn.functional.shapes import is_channel_last, numbers, plain_ints, positive, require_dims
+from proa.tensor.precision import keeps_types
 
 
 def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
@@ -175,6 +176,7 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
     return ops.flatten(ops.flatten(ops.stack(taps, 2), 1, 2), 2, 3)
 
 
+@keeps_types
 def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
     """Adds up columns of sliding blocks where they overlap (col2im): the adjoint of unfold.
 

@@ -8,6 +8,7 @@ from proa.nn.functional.shapes import size_argument
 from proa.nn.initializer import Normal
 from proa.nn.layer.layers import Layer
 from proa.tensor.linalg import norm
+from proa.tensor.precision import keeps_types
 
 _MOST_ITERATIONS = 10_000  # of powers; a few are enough
 
@@ -74,6 +75,7 @@ class SpectralNorm(Layer):
         self.weight_v = self.create_parameter([columns], default_initializer=Normal(0.0, 1.0))
         self.weight_u.stop_gradient = self.weight_v.stop_gradient = True
 
+    @keeps_types
     def forward(self, x):
         x = _C.tensor_argument(x, "SpectralNorm", "x")
         fits = len(x.shape) == len(self._weight_shape) and all(

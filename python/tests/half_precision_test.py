@@ -125,6 +125,7 @@ _IMAGES = rng.standard_normal((2, 3, 14, 14))
 _COMPOSED = {
     "sinc": (proa.sinc, [np.linspace(-20.3, 20.3, 97)]),
     "logit with eps": (lambda x: proa.logit(x, 0.01), [np.linspace(0.0, 1.0, 65)]),
+    "margin_cross_entropy": (lambda x: F.margin_cross_entropy(x, proa.arange(9)), [rng.uniform(-0.8, 0.8, (9, 30))]),
     "interpolate": (lambda x: F.interpolate(x, size=[31, 17], mode="bilinear", align_corners=True), [_IMAGES]),
     "interpolate cubic": (lambda x: F.interpolate(x, scale_factor=2.5, mode="bicubic"), [_IMAGES]),
     "interpolate three": (lambda x: F.interpolate(x.unsqueeze(0), size=[5, 9, 30], mode="trilinear"), [_IMAGES]),

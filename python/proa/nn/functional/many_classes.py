@@ -4,6 +4,7 @@ from proa import _C
 from proa.framework.attributes import is_late, known_int, reals
 from proa.framework.grad_mode import no_grad
 from proa.framework.requirements import require_sizes
+from proa.tensor.precision import keeps_types, narrowed, widened
 
 __all__ = ["class_center_sample", "hsigmoid_loss", "margin_cross_entropy"]
 
@@ -127,6 +128,7 @@ def hsigmoid_loss(input, label, num_classes, weight, bias=None, path_table=None,
     return (softplus - scores * turns.astype(scores.dtype)).sum(1, keepdim=True)
 
 
+@keeps_types
 def margin_cross_entropy(logits, label, margin1=1.0, margin2=0.5, margin3=0.0, scale=64.0, group=None,
                          return_softmax=False, reduction="mean"):  # fmt: skip
     """Cross entropy of cosines, of which those of the true classes are made smaller: cos(margin1 t + margin2) - margin3.
@@ -172,12 +174,13 @@ def margin_cross_entropy(logits, label, margin1=1.0, margin2=0.5, margin3=0.0, s
     if divided is not None:
         loss, softmax = _divided_margins(logits, label, (margin1, margin2, margin3), scale, *divided[:2])
     else:
-        true = _C.ops.one_hot(label, logits.shape[1]).astype(logits.dtype)
-        cosine = (logits * true).sum(1, keepdim=True)
+        x = widened(logits)  # 64 times a cosine of 16 bits is an exponent that is wrong by several hundredths
+        true = _C.ops.one_hot(label, x.shape[1]).astype(x.dtype)
+        cosine = (x * true).sum(1, keepdim=True)
         moved = _moved(cosine, margin1, margin2, margin3)
-        log_probability = _C.ops.log_softmax((logits + true * (moved - cosine)) * scale, 1)
-        loss = -(log_probability * true).sum(1, keepdim=True)
-        softmax = _C.ops.exp(log_probability) if return_softmax else None
+        log_probability = _C.ops.log_softmax((x + true * (moved - cosine)) * scale, 1)
+        loss = narrowed(-(log_probability * true).sum(1, keepdim=True), logits)
+        softmax = narrowed(_C.ops.exp(log_probability), logits) if return_softmax else None
     loss = loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
     return (loss, softmax) if return_softmax else loss
 

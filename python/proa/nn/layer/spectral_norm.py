@@ -4,6 +4,7 @@ import math
 
 from proa import _C
 from proa.framework.attributes import real
+from proa.framework.requirements import require_sizes
 from proa.nn.functional.shapes import size_argument
 from proa.nn.initializer import Normal
 from proa.nn.layer.layers import Layer
@@ -75,15 +76,16 @@ class SpectralNorm(Layer):
         self.weight_v = self.create_parameter([columns], default_initializer=Normal(0.0, 1.0))
         self.weight_u.stop_gradient = self.weight_v.stop_gradient = True
 
-    @keeps_types
     def forward(self, x):
         x = _C.tensor_argument(x, "SpectralNorm", "x")
-        fits = len(x.shape) == len(self._weight_shape) and all(
-            type(a) is not int or a == b
-            for a, b in zip(x.shape, self._weight_shape)  # (open sizes fit)
-        )
-        if not fits:
-            raise _C.located(ValueError(f"SpectralNorm: the weight must be {self._weight_shape}; it is {x.shape}"))
+        says = f"SpectralNorm: the weight must be {self._weight_shape}; it is {{}}"
+        if len(x.shape) != len(self._weight_shape):
+            raise _C.located(ValueError(says.format(x.shape)))
+        x = require_sizes(x, x.shape, self._weight_shape, says, x)
+        return self._divided(x)
+
+    @keeps_types
+    def _divided(self, x):
         matrix = rows_of(x, self._dim)
         u, v = power_iteration(
             matrix.detach(), self.weight_u.detach(), self.weight_v.detach(), self._power_iters, self._unit

@@ -88,3 +88,13 @@ def test_the_block_by_its_documented_name():
     for arguments in ({}, {"block": models.BasicBlock, "Block": models.BasicBlock}):
         with pytest.raises(TypeError, match="one of block and Block"):
             models.ResNet(depth=18, **arguments)
+
+
+def test_linear_layers_of_alexnet_start_within_one_bound():
+    net = models.alexnet(num_classes=3)
+    for layer in (net._fc6, net._fc7, net._fc8):
+        for parameter in (layer.weight, layer.bias):
+            largest = parameter.abs().max().item()
+            assert largest < 1.001 / 96 and (
+                parameter.size < 1000 or largest > 0.99 / 96
+            )  # 96 squared are what fc6 sums up

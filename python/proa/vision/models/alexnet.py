@@ -52,12 +52,12 @@ class AlexNet(nn.Layer):
         self._conv4 = nn.Conv2D(384, 256, 3, padding=1, weight_attr=fourth, bias_attr=fourth)
         self._conv5 = ConvPoolLayer(256, 256, 3, 1, 1, 256 * 9)
         if num_classes > 0:
-            first, second = _within(256 * 36), _within(4096)
+            start = _within(256 * 36)  # of all three, as the reference has it
             self._drop1 = nn.Dropout(0.5, mode="downscale_in_infer")
-            self._fc6 = nn.Linear(256 * 36, 4096, first, first)
+            self._fc6 = nn.Linear(256 * 36, 4096, start, start)
             self._drop2 = nn.Dropout(0.5, mode="downscale_in_infer")
-            self._fc7 = nn.Linear(4096, 4096, second, second)
-            self._fc8 = nn.Linear(4096, num_classes, second, second)
+            self._fc7 = nn.Linear(4096, 4096, start, start)
+            self._fc8 = nn.Linear(4096, num_classes, start, start)
 
     def forward(self, x):
         x = self._conv2(self._conv1(x))

@@ -108,3 +108,28 @@ def test_images_of_more_pixels_than_float32_counts():
     corner = proa.ones([1, 1, 1, 2])
     assert F.grid_sample(x, corner).item() == 3.0
     assert F.grid_sample(x, corner, mode="nearest").item() == 3.0
+
+
+class _Turned(proa.nn.Layer):
+    """A spatial transformer."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = proa.nn.Conv2D(3, 4, 3, padding=1)
+
+    def forward(self, x, theta):
+        return F.grid_sample(self.conv(x), F.affine_grid(theta, [1, 4, 200, 300]))
+
+
+def test_predictors_of_low_precision_find_the_pixels(tmp_path):
+    """Convolutions are of 16 bits; places in an image of more than 256 pixels are not."""
+    net, path = _Turned().eval(), str(tmp_path / "net")
+    draw = np.random.default_rng(0)
+    arrays = [draw.standard_normal(s).astype("float32") for s in ((1, 3, 200, 300), (1, 2, 3))]
+    wanted = net(*map(proa.to_tensor, arrays)).numpy()
+    specs = [proa.static.InputSpec(a.shape, "float32", name) for a, name in zip(arrays, ("x", "theta"), strict=True)]
+    proa.jit.save(net, path, specs)
+    config = proa.inference.Config(path)
+    config.enable_mkldnn_bfloat16()
+    (found,) = proa.inference.create_predictor(config).run(arrays)
+    assert np.abs(np.asarray(found) - wanted).max() < 0.02 * np.abs(wanted).max()

@@ -43,11 +43,10 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):
             edge = min(count - 1.0, 1.0) if align_corners else 1.0 - 1.0 / max(count, 1)
         return _C.ops.linspace(-edge, edge, count, theta.dtype)
 
-    x = _C.ops.broadcast_to(_C.ops.unsqueeze(line(width), [0]), [height, width])
-    y = _C.ops.broadcast_to(_C.ops.unsqueeze(line(height), [1]), [height, width])
-    base = _C.ops.stack([x, y, _C.ops.full_like(x, 1.0)], 2).reshape([1, height * width, 3])
-    places = _C.ops.matmul(base, theta, False, True).reshape([theta.shape[0], height, width, 2])
-    return narrowed(places, given)
+    x, y = _C.ops.unsqueeze(line(width), [0, 1, 3]), _C.ops.unsqueeze(line(height), [0, 2, 3])
+    # By elements: products of matrices are what predictors compute in 16 bits, where pixels beyond 256 have no numbers.
+    by_x, by_y, moved = (_C.ops.unsqueeze(theta[:, :, i], [1, 2]) for i in range(3))
+    return narrowed(x * by_x + (y * by_y + moved), given)
 
 
 @keeps_types

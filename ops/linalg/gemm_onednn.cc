@@ -441,7 +441,63 @@ bool GemmInPieces(const GemmProblem& p,
   return true;
 }
 
+namespace {
+
+// Whether oneDNN 2.6 and 2.7 load tiles of AMX that they have not configured,
+// which is an illegal instruction and ends the process: sums of bfloat16 over
+// one element less than a multiple of 32, in several blocks. (Seen from 895 on,
+// where C has an odd part of 16 columns, as of [344, 1215] by [1215, 399].)
+bool LoadsUnknownTiles(const GemmProblem& p) {
+  constexpr int64_t kBlocks = 512;
+  return has_amx && p.dtype == DType::kBFloat16 && p.k > kBlocks &&
+         p.k % 32 == 31;
+}
+
+// A dense copy of 16-bit elements with more rows and columns, of zeros.
+GemmOperand Padded(const DimVector& batch, const GemmOperand& x, int64_t rows,
+                   int64_t columns, int64_t more_rows, int64_t more_columns,
+                   IntrusivePtr<Storage>& buffer) {
+  const int64_t wide = columns + more_columns, size = (rows + more_rows) * wide;
+  const DimVector dims = DenseDims(batch, x, rows, columns);
+  int64_t entries = 1;
+  GemmOperand padded;
+  padded.row_stride = wide;
+  padded.column_stride = 1;
+  padded.batch_strides.resize(batch.size());
+  for (size_t d = batch.size(); d-- > 0;) {
+    padded.batch_strides[d] = x.batch_strides[d] == 0 ? 0 : entries * size;
+    entries *= dims[d];
+  }
+  buffer = Storage::Allocate(
+      entries * size * static_cast<int64_t>(sizeof(uint16_t)), Place());
+  auto* const to = static_cast<uint16_t*>(buffer->data());
+  std::memset(to, 0, entries * size * sizeof(uint16_t));
+  for (int64_t e = 0; e < entries; ++e) {
+    const auto* from = static_cast<const uint16_t*>(x.data);
+    int64_t rest = e;
+    for (size_t d = batch.size(); d-- > 0; rest /= dims[d])
+      from += rest % dims[d] * x.batch_strides[d];
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j)
+        to[e * size + i * wide + j] =
+            from[i * x.row_stride + j * x.column_stride];
+    }
+  }
+  padded.data = to;
+  return padded;
+}
+
+}  // namespace
+
 bool GemmOneDnn(const GemmProblem& p) {
+  if (LoadsUnknownTiles(p)) {
+    IntrusivePtr<Storage> a_buffer, b_buffer;
+    GemmProblem even = p;
+    even.k = p.k + 1;
+    even.a = Padded(p.batch, p.a, p.m, p.k, 0, 1, a_buffer);
+    even.b = Padded(p.batch, p.b, p.k, p.n, 1, 0, b_buffer);
+    return RunReadable(even);
+  }
   if (IsKept(p) && CanBeReadInPlace(p.batch, p.a, p.m, p.k) && RunKept(p))
     return true;
   if (CanBeReadInPlace(p.batch, p.a, p.m, p.k) &&

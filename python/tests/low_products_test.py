@@ -82,3 +82,20 @@ def test_on_a_cpu_with_fewer_instructions(instructions):
     }
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "sizes", [(344, 1215, 399), (740, 2623, 219), (518, 1119, 371), (344, 895, 399), (3, 344, 1023, 399)], ids=str
+)
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (True, True)], ids=str)
+def test_sums_over_one_less_than_a_multiple_of_32(sizes, turned):
+    """oneDNN ends the process by an illegal instruction where it has AMX."""
+    *batch, m, k, n = sizes
+    rng = np.random.default_rng(1)
+    a, exact_a = _draw(rng, (*batch, k, m) if turned[0] else (*batch, m, k), "bfloat16")
+    b, exact_b = _draw(rng, (n, k) if turned[1] else (k, n), "bfloat16")
+    exact = (exact_a.swapaxes(-1, -2) if turned[0] else exact_a) @ (exact_b.T if turned[1] else exact_b)
+    _close(proa.matmul(a, b, *turned), exact, "bfloat16")
+    if not batch and not any(turned):
+        bias = proa.zeros([n], "bfloat16")
+        _close(F.linear(a, b, bias), exact, "bfloat16")

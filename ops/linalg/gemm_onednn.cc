@@ -445,12 +445,10 @@ namespace {
 
 // Whether oneDNN 2.6 and 2.7 load tiles of AMX that they have not configured,
 // which is an illegal instruction and ends the process: sums of bfloat16 over
-// one element less than a multiple of 32, in several blocks. (Seen from 895 on,
-// where C has an odd part of 16 columns, as of [344, 1215] by [1215, 399].)
+// one element less than a multiple of 32, of some sizes of C. (Seen for [129,
+// 63] by [63, 10] and [344, 1215] by [1215, 399], not for each of those near.)
 bool LoadsUnknownTiles(const GemmProblem& p) {
-  constexpr int64_t kBlocks = 512;
-  return has_amx && p.dtype == DType::kBFloat16 && p.k > kBlocks &&
-         p.k % 32 == 31;
+  return has_amx && p.dtype == DType::kBFloat16 && p.k % 32 == 31;
 }
 
 // A dense copy of 16-bit elements with more rows and columns, of zeros.

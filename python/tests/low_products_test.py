@@ -85,7 +85,17 @@ def test_on_a_cpu_with_fewer_instructions(instructions):
 
 
 @pytest.mark.parametrize(
-    "sizes", [(344, 1215, 399), (740, 2623, 219), (518, 1119, 371), (344, 895, 399), (3, 344, 1023, 399)], ids=str
+    "sizes",
+    [
+        (129, 63, 10),
+        (444, 63, 486),
+        (344, 1215, 399),
+        (740, 2623, 219),
+        (518, 1119, 371),
+        (344, 895, 399),
+        (3, 344, 1023, 399),
+    ],
+    ids=str,
 )
 @pytest.mark.parametrize("turned", [(False, False), (True, False), (True, True)], ids=str)
 def test_sums_over_one_less_than_a_multiple_of_32(sizes, turned):

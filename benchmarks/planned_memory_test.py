@@ -36,7 +36,8 @@ def test_a_forward_pass(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["lenet", "resnet18", "mobilenet_v2", "densenet121", "shufflenet_v2_x1_0", "squeezenet1_1", "unet", "encoder"]
+    "name",
+    ["lenet", "resnet18", "mobilenet_v2", "densenet121", "shufflenet_v2_x1_0", "squeezenet1_1", "unet", "encoder"],
 )
 def test_a_step_of_training(name):
     """Forward, backward and the optimizer as one program."""

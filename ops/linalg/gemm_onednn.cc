@@ -253,6 +253,11 @@ bool Run(const GemmProblem& p, int64_t c_row_stride) {
   return true;
 }
 
+bool IsDense(const GemmOperand& x, int64_t rows, int64_t columns) {
+  return (x.column_stride == 1 && x.row_stride == columns) ||
+         (x.row_stride == 1 && x.column_stride == rows);
+}
+
 // Whether B is a weight that is kept in the order in which AMX multiplies,
 // which takes pairs of rows: oneDNN would bring it into that order in each
 // call, half of the time of a product with 128 rows.
@@ -260,8 +265,7 @@ bool IsKept(const GemmProblem& p) {
   return has_amx && p.dtype == DType::kBFloat16 && p.weight != nullptr &&
          p.batch.empty() && p.b.data == p.weight->raw_data() &&
          p.weight->is_contiguous() && p.weight->numel() == p.k * p.n &&
-         p.b.row_stride == p.n && p.b.column_stride == 1 &&
-         onednn::Predicts(*p.weight);
+         IsDense(p.b, p.k, p.n) && onednn::Predicts(*p.weight);
 }
 
 // As Run, of a weight in oneDNN's own order.
@@ -329,11 +333,6 @@ bool AnyRepeats(const GemmProblem& p) {
     if (Repeats(p, d)) return true;
   }
   return false;
-}
-
-bool IsDense(const GemmOperand& x, int64_t rows, int64_t columns) {
-  return (x.column_stride == 1 && x.row_stride == columns) ||
-         (x.row_stride == 1 && x.column_stride == rows);
 }
 
 // Intel's cores with AMX have the dot product of bfloat16 vectors for old

@@ -87,6 +87,18 @@ def test_deep_convolutions_with_gradients(channels):
         )
 
 
+@pytest.mark.parametrize("channels", [(64, 256), (512, 2048), (768, 100), (769, 100), (2048, 512), (300, 33)])
+def test_pointwise_convolutions_of_bfloat16(channels):
+    paddle.seed(0)
+    for side, batch in ((7, 1), (14, 1), (28, 1), (1, 3)):
+        x = paddle.randn([batch, channels[0], side, side]).astype("bfloat16")
+        weight = paddle.randn([channels[1], channels[0], 1, 1]).astype("bfloat16")
+        _same(
+            lambda x=x, weight=weight: [paddle.nn.functional.conv2d(x, weight).astype("float32").numpy()],
+            f"conv2d of {channels} on {side} x {side}",
+        )
+
+
 @pytest.mark.parametrize("batch", [[2], [40], [3, 1], [1000]])
 def test_batches_of_products(batch):
     paddle.seed(0)

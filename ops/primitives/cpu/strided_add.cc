@@ -1,7 +1,10 @@
 #include "ops/primitives/cpu/strided_add.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <numeric>
 #include <type_traits>
 
 #include "ops/primitives/cpu/iteration.h"
@@ -46,26 +49,81 @@ void AddDims(const IterationPlan& plan, int dim, char* dst, const char* src) {
   }
 }
 
-template <typename T>
-void AddPlan(IterationPlan plan) {
-  // Threads take ranges of the longest dim that dst does not sum over.
+// What lies between the first and the last element of dst over the other dims.
+int64_t SpanOfOthers(const IterationPlan& plan, int dim) {
+  int64_t span = 0;
+  for (int d = 0; d < plan.rank; ++d)
+    if (d != dim) span += (plan.dims[d] - 1) * std::abs(plan.strides[0][d]);
+  return span;
+}
+
+// The longest dim whose indices never share an element of dst, or -1: it and
+// all dims of larger strides step over what those of smaller ones reach.
+int DimToCut(const IterationPlan& plan) {
+  std::array<int, kMaxRank> order;
+  std::iota(order.begin(), order.begin() + plan.rank, 0);
+  const auto step = [&](int d) { return std::abs(plan.strides[0][d]); };
+  std::sort(order.begin(), order.begin() + plan.rank,
+            [&](int a, int b) { return step(a) < step(b); });
+  int64_t reach = 0;
   int cut = -1;
-  for (int d = 0; d < plan.rank; ++d) {
-    if (plan.strides[0][d] != 0 && (cut < 0 || plan.dims[d] > plan.dims[cut]))
+  for (int i = 0; i < plan.rank; ++i) {
+    const int d = order[i];
+    if (step(d) <= reach || step(d) == 0) {
+      cut = -1;
+    } else if (cut < 0 || plan.dims[d] > plan.dims[cut]) {
       cut = d;
+    }
+    reach += (plan.dims[d] - 1) * step(d);
   }
-  const int top = plan.rank - 1;
-  if (cut < 0 || plan.numel < 2 * kGrain) {
-    return AddDims<T>(plan, top, plan.data[0], plan.data[1]);
+  return cut;
+}
+
+// Range [begin, end) of dim `cut`.
+template <typename T>
+void AddRange(const IterationPlan& plan, int cut, int64_t begin, int64_t end) {
+  IterationPlan part = plan;
+  part.dims[cut] = end - begin;
+  AddDims<T>(part, plan.rank - 1, plan.data[0] + begin * plan.strides[0][cut],
+             plan.data[1] + begin * plan.strides[1][cut]);
+}
+
+// Windows that overlap: ranges so long that each shares elements with its
+// neighbours alone, first every other one, then those between. By sizes, so
+// that the order of sums is always the same.
+template <typename T>
+void AddOverlapping(const IterationPlan& plan) {
+  int cut = 0;
+  for (int d = 1; d < plan.rank; ++d)
+    if (plan.dims[d] * std::abs(plan.strides[0][d]) >
+        plan.dims[cut] * std::abs(plan.strides[0][cut]))
+      cut = d;
+  const int64_t step = std::abs(plan.strides[0][cut]), n = plan.dims[cut];
+  if (step == 0) return AddRange<T>(plan, cut, 0, n);
+  const int64_t range = std::max(SpanOfOthers(plan, cut) / step + 1,
+                                 kGrain / (plan.numel / n) + 1);
+  const int64_t ranges = (n + range - 1) / range;
+  for (const int64_t first : {0, 1}) {
+    parallel_for(0, (ranges - first + 1) / 2, 1, [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) {
+        const int64_t begin = (2 * i + first) * range;
+        AddRange<T>(plan, cut, begin, std::min(begin + range, n));
+      }
+    });
   }
+}
+
+template <typename T>
+void AddPlan(const IterationPlan& plan) {
+  if (plan.numel < 2 * kGrain) {
+    return AddDims<T>(plan, plan.rank - 1, plan.data[0], plan.data[1]);
+  }
+  const int cut = DimToCut(plan);
+  if (cut < 0) return AddOverlapping<T>(plan);
   const int64_t grain =
       std::max<int64_t>(1, kGrain / (plan.numel / plan.dims[cut]));
-  parallel_for(0, plan.dims[cut], grain, [&](int64_t b, int64_t e) {
-    IterationPlan part = plan;
-    part.dims[cut] = e - b;
-    AddDims<T>(part, top, plan.data[0] + b * plan.strides[0][cut],
-               plan.data[1] + b * plan.strides[1][cut]);
-  });
+  parallel_for(0, plan.dims[cut], grain,
+               [&](int64_t b, int64_t e) { AddRange<T>(plan, cut, b, e); });
 }
 
 }  // namespace

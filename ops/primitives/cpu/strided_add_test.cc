@@ -45,5 +45,27 @@ TEST(StridedAddTest, AllWays) {
   Check({7, 50, 400}, {400, 0, 1}, {20000, 400, 1}, 2800);
 }
 
+// Windows that share elements: with threads that share none a sum was lost now
+// and then, so each is computed often.
+TEST(StridedAddTest, WindowsThatOverlap) {
+  for (int again = 0; again < 20; ++again) {
+    // Rows apart, windows in them not.
+    Check({156, 272, 3}, {546, 2, 1}, {816, 3, 1}, 156 * 546);
+    Check({2, 200000, 2}, {200001, 1, 1}, {400000, 2, 1}, 2 * 200001);
+    // Windows of one line: of few and of many steps of each other, in order or
+    // back.
+    Check({100000, 3}, {1, 1}, {3, 1}, 100002);
+    Check({3, 100000}, {1, 1}, {100000, 1}, 100002);
+    Check({1000, 400}, {100, 1}, {400, 1}, 100300);
+    Check({1000, 400}, {7, 1}, {400, 1}, 7393);
+    Check({20, 5000}, {3, 1}, {5000, 1}, 5057);
+    // Windows of a plane, and sums over a dim as well.
+    Check({60, 60, 5, 5}, {64, 1, 64, 1}, {1500, 25, 5, 1}, 4096);
+    Check({300, 4, 300}, {1, 0, 1}, {1200, 300, 1}, 599);
+    // Two rows that cross.
+    Check({2, 100000}, {50000, 1}, {100000, 1}, 150000);
+  }
+}
+
 }  // namespace
 }  // namespace proa

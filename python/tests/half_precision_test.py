@@ -244,6 +244,7 @@ def test_autocast_keeps_places(level):
 
 
 _MATRIX, _BLOCKS = rng.standard_normal((4, 6, 6)), rng.standard_normal((2, 12, 12))
+_NORM = proa.nn.SpectralNorm([6, 6], power_iters=3)
 # What is no product of matrices to who calls it, and stands in no list of the reference.
 _NO_PRODUCTS = {
     "matrix_power": lambda: proa.linalg.matrix_power(proa.to_tensor(_MATRIX, dtype="float32"), 3),
@@ -252,7 +253,6 @@ _NO_PRODUCTS = {
     "bilinear": lambda: F.bilinear(*(proa.to_tensor(x, dtype="float32") for x in (_MATRIX[0], _MATRIX[1], _MATRIX))),
     "SpectralNorm": lambda: _NORM(proa.to_tensor(_MATRIX[0], dtype="float32")),
 }
-_NORM = proa.nn.SpectralNorm([6, 6], power_iters=3)
 
 
 @pytest.mark.parametrize("name", _NO_PRODUCTS)

@@ -87,6 +87,24 @@ def test_deep_convolutions_with_gradients(channels):
         )
 
 
+@pytest.mark.parametrize(
+    "sizes", [(300, 8192, 256), (16, 7935, 124), (128, 1500, 1000), (1024, 900, 768), (1, 4096, 64)]
+)
+def test_long_sums_of_bfloat16(sizes):
+    m, k, n = sizes
+    paddle.seed(0)
+    for turn_x, turn_y in ((False, False), (False, True), (True, False)):
+        x = paddle.randn([k, m] if turn_x else [m, k]).astype("bfloat16")
+        y = paddle.randn([n, k] if turn_y else [k, n]).astype("bfloat16")
+        _same(
+            lambda x=x, y=y, a=turn_x, b=turn_y: [paddle.matmul(x, y, a, b).astype("float32").numpy()],
+            f"matmul of {x.shape} and {y.shape}, {turn_x}, {turn_y}",
+        )
+    bias = paddle.randn([n]).astype("bfloat16")
+    low = [t.astype("bfloat16") for t in (paddle.randn([3, m, k]), paddle.randn([k, n]))]
+    _same(lambda: [paddle.nn.functional.linear(*low, bias).astype("float32").numpy()], f"linear of {sizes}")
+
+
 @pytest.mark.parametrize("channels", [(64, 256), (512, 2048), (768, 100), (769, 100), (2048, 512), (300, 33)])
 def test_pointwise_convolutions_of_bfloat16(channels):
     paddle.seed(0)

@@ -23,6 +23,18 @@ __all__ = [
 ]
 
 
+def scaled(x, scale, bias=0.0, bias_after_scale=True):
+    """scale * x + bias, or scale * (x + bias), of a number or a tensor of one element, which may have its value later."""
+    if isinstance(scale, _C.Tensor):
+        whole = not (x.is_floating_point() or x.is_complex())
+        fraction = scale.is_floating_point() or scale.is_complex()
+        # As the op does it: on integers a fraction is applied in float64, and cut off.
+        factor = _C.ops.cast(_C.ops.reshape(scale, []), _C.float64 if whole and fraction else x.dtype)
+        out = x * factor + bias if bias_after_scale else (x + bias) * factor
+        return _C.ops.cast(out, x.dtype) if whole else out
+    return _C.ops.scale(x, scale, bias, bias_after_scale)
+
+
 def floats(x):
     """x as floating numbers: integers and bools become those of the default type."""
     return x if x.is_floating_point() or x.is_complex() else x.astype(get_default_dtype())

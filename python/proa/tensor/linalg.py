@@ -7,9 +7,9 @@ from proa.framework.attributes import is_late, known, known_ints, known_number, 
 from proa.framework.names import borrow as _borrow
 from proa.framework.requirements import require_sizes
 from proa.framework.size import is_same
+from proa.tensor.elementary import scaled
 from proa.tensor.logic import into
 from proa.tensor.manipulation import axis_of, known_axis_of
-from proa.tensor.math import scale
 from proa.tensor.method import method as _method
 
 __all__ = [
@@ -144,7 +144,7 @@ def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
         return _C.ops.addmm(input, x, y, beta, alpha)
     # As the op does it: the product is scaled, in the dtype of the result, where integers are cut off after each factor.
     product = _C.ops.addmm(_C.ops.full([1], 0, input.dtype), x, y)
-    return scale(_C.ops.cast(input, product.dtype), beta) + scale(product, alpha)
+    return scaled(_C.ops.cast(input, product.dtype), beta) + scaled(product, alpha)
 
 
 def _cross_by_sizes(x, y, axis):

@@ -7,6 +7,7 @@ from proa.framework.attributes import is_late, known_int, known_real, number, re
 from proa.framework.names import borrow as _borrow
 from proa.framework.requirements import require_sizes
 from proa.tensor.attribute import optional_tensor, tensor_list
+from proa.tensor.elementary import scaled
 from proa.tensor.logic import into
 from proa.tensor.manipulation import known_axis_of
 from proa.tensor.method import method as _method
@@ -76,16 +77,7 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
         >>> proa.scale(proa.to_tensor([1.0, 2.0]), 2.0, 1.0).tolist()
         [3.0, 5.0]
     """
-    if isinstance(scale, _C.Tensor):
-        whole = not (x.is_floating_point() or x.is_complex())
-        fraction = scale.is_floating_point() or scale.is_complex()
-        # As the op does it: on integers a fraction is applied in float64, and cut off.
-        factor = _C.ops.cast(_C.ops.reshape(scale, []), _C.float64 if whole and fraction else x.dtype)
-        out = x * factor + bias if bias_after_scale else (x + bias) * factor
-        if whole:
-            out = _C.ops.cast(out, x.dtype)
-    else:
-        out = _C.ops.scale(x, scale, bias, bias_after_scale)
+    out = scaled(x, scale, bias, bias_after_scale)
     if act is None:
         return out
     from proa.nn.layer.activation import function_of

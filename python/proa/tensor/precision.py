@@ -5,12 +5,12 @@ A sum in float16 is infinite above 65,504, and what is divided by it is silently
 
 import contextlib
 import functools
-from collections.abc import Callable
-from typing import TypeVar, cast
 
 from proa import _C
 
-_Function = TypeVar("_Function", bound=Callable)
+TYPE_CHECKING = False  # `typing` costs more to import than this module.
+if TYPE_CHECKING:
+    from proa.tensor.method import Function
 
 _HALF = (_C.float16, _C.bfloat16)
 
@@ -30,7 +30,7 @@ def _kept_types():
         _C.amp.exchange(before)
 
 
-def keeps_types(function: _Function) -> _Function:
+def keeps_types(function: "Function") -> "Function":
     """A function whose ops compute in the types that they are given, in autocast too.
 
     At level O2 that lowers ops that have no class of their own: of squares in float16 what `widened` is there for is lost.
@@ -41,7 +41,7 @@ def keeps_types(function: _Function) -> _Function:
         with _kept_types():
             return function(*args, **kwargs)
 
-    return cast("_Function", kept)
+    return kept  # type: ignore[return-value]
 
 
 def widened(x):

@@ -421,3 +421,19 @@ def test_guards_do_nothing_where_ops_run_at_once():
         with guard():
             out = paddle.matmul(x, x, transpose_y=True)
         assert out.dtype == paddle.float32 and (out.numpy() == exact.numpy()).all()
+
+
+def test_what_a_program_keeps_is_no_mark_of_an_operation():
+    """An optimizer that it already has, whose schedule moves its rate, is there before and after the mixing."""
+    main, start = static.Program(), static.Program()
+    with static.program_guard(main, start):
+        x = static.data("x", [2, 3])
+        held = object()
+        main.keep(held)
+        loss = static.nn.fc(x, 2).mean()
+        static.amp.decorate(paddle.optimizer.SGD(0.1), init_loss_scaling=1.0).minimize(loss)
+    assert any(thing is held for thing in main._kept)
+    exe = static.Executor()
+    exe.run(start)
+    (value,) = exe.run(main, {"x": np.ones([2, 3], "float32")}, [loss])
+    assert np.isfinite(value).all()

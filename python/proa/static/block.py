@@ -37,7 +37,7 @@ class Block:
         self._after_run = []  # called after each run: schedules of learning rates that step by themselves
         self._prints = []  # what is shown after a run (proa.static.host)
         self._guarded = []  # first and end numbers of the operations inside of amp.fp16_guard
-        self._kept = []  # those of operations that compute in the types that they are given (proa.static.amp.guard.kept)
+        self._unmixed = []  # those of operations that compute in the types that they are given (proa.static.amp.guard.kept)
         self._backwards = []  # first and end numbers of the operations of gradients, the loss, and (parameter, gradient) pairs
         self._devices = []  # first and end numbers of the operations inside of device_guard, and the stage that it names
         self._pipeline = (

@@ -52,7 +52,7 @@ def replace(program, replay, recorded, inputs, make):
     program._levels = {_same_rows(rows, old, env): [env[old.value_number(t)] for t in lengths]
                        for rows, lengths in program._levels.items()}  # fmt: skip
     program._program, program._inputs = recorded, {name: inputs[name] for name in program._inputs}
-    program._guarded, program._kept = [], []
+    program._guarded, program._unmixed = [], []
     program._bound.clear()
     if program is default_main_program():
         programs._apply()

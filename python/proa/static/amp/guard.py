@@ -9,14 +9,21 @@ __all__ = ["bf16_guard", "fp16_guard"]
 
 
 @contextlib.contextmanager
-def kept():
-    """Marks the ops that are recorded inside as such that mixing leaves in the types that they are given."""
-    program = default_main_program()
+def _marking(program, ranges):
+    """Adds the first and the end number of the operations that are recorded inside to `ranges`."""
     first = program.num_operations
     try:
         yield
     finally:
-        program._kept.append((first, program.num_operations))
+        ranges.append((first, program.num_operations))
+
+
+@contextlib.contextmanager
+def kept():
+    """Marks the ops that are recorded inside as such that mixing leaves in the types that they are given."""
+    program = default_main_program()
+    with _marking(program, program._unmixed):
+        yield
 
 
 @contextlib.contextmanager
@@ -34,11 +41,8 @@ def fp16_guard():
         yield
         return
     program = default_main_program()
-    first = program.num_operations
-    try:
+    with _marking(program, program._guarded):
         yield
-    finally:
-        program._guarded.append((first, program.num_operations))
 
 
 @contextlib.contextmanager

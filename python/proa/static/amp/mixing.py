@@ -39,12 +39,12 @@ def checked_lists(where, lists):
 class _Choice:
     """For each call of a program what it is made again in."""
 
-    def __init__(self, number, black, guards, kept):
-        self._number, self._guards, self._black, self._kept = number, guards, black, kept
+    def __init__(self, number, black, guards, unmixed):
+        self._number, self._guards, self._black, self._unmixed = number, guards, black, unmixed
 
     def __call__(self, at, call):
         guarded = self._guards is None or any(first <= at < end for first, end in self._guards)
-        guarded = guarded and not any(first <= at < end for first, end in self._kept)
+        guarded = guarded and not any(first <= at < end for first, end in self._unmixed)
         return settings_of(self._number) if guarded and self._black.isdisjoint(call.values()) else None
 
 
@@ -78,7 +78,7 @@ def mix(program, dtype, level, lists=None, use_guard=None, trains=False, replace
     replay.replaced = replaced or {}
     black = {program._program.value_number(t) for t in _named(program, lists.black_varnames)}
     black |= {n for n, t in replay.env.items() if t.name in lists.black_varnames}
-    _finish(program, replay, recorded, inputs, _Choice(number, black, guards, list(program._kept)))
+    _finish(program, replay, recorded, inputs, _Choice(number, black, guards, list(program._unmixed)))
     program._mixed = f"{level} {dtype}"
 
 

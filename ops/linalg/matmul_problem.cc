@@ -43,6 +43,7 @@ GemmProblem MatMulProblem(const Tensor& x, const Tensor& y, bool transpose_x,
   p.a = MatrixOf(x, transpose_x, /*vector_is_row=*/true, p.batch);
   p.b = MatrixOf(y, transpose_y, /*vector_is_row=*/false, p.batch);
   p.c = out.raw_data();
+  if (y.rank() == 2 && !transpose_y) p.weight = &y;
   return p;
 }
 

@@ -9,6 +9,7 @@
 
 #include "oneapi/dnnl/dnnl.hpp"
 #include "ops/linalg/gemm.h"
+#include "ops/linalg/longest_low_sum.h"
 #include "ops/nn/conv_defects.h"
 #include "ops/nn/conv_problem.h"
 #include "ops/nn/strided_pixels.h"
@@ -259,9 +260,8 @@ bool RunForward(const ConvGeometry& g, const Tensor& x, const Tensor& weight,
 // products need not divide them: of long ones of few pixels oneDNN's own kernel
 // takes half the time (49 pixels, 2048 to 512 channels: 0.11 and 0.24 ms).
 bool IsProduct(const ConvGeometry& g) {
-  constexpr int64_t kMostSum = 768;
   const Window& w = g.window;
-  if (g.in_channels > kMostSum) return false;
+  if (g.in_channels > kLongestLowSum) return false;
   for (int d = 0; d < g.dims(); ++d)
     if (w.stride[d] != 1 || w.pad_before[d] != 0 || w.pad_after[d] != 0)
       return false;

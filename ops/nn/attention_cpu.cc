@@ -1,7 +1,7 @@
-// Kernels of attention, compiled once per instruction set. Scores of some
-// queries and all keys are computed for all heads of a sample at a time, by
-// products over the batch of heads; so many queries that the scores stay in the
-// cache. How the work is divided depends on shapes only.
+// Kernels of attention, compiled once per instruction set. A task is a head of
+// a sample, or some of its queries: their scores, by a product with all keys,
+// stay in the cache of a core until they are mixed. How the work is divided
+// depends on shapes only.
 #include <algorithm>
 #include <type_traits>
 
@@ -16,8 +16,8 @@
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
 
-// Elements of a block of scores.
-constexpr int64_t kBlock = 1 << 18;
+// Scores that are computed at a time, and queries at most.
+constexpr int64_t kScores = 1 << 17, kMostQueries = 128;
 
 struct Sizes {
   Sizes(const Tensor& query, const Tensor& value)
@@ -27,74 +27,64 @@ struct Sizes {
         heads(query.size(2)),
         d(query.size(3)),
         e(value.size(3)),
-        block(std::clamp<int64_t>(kBlock / std::max<int64_t>(1, heads * keys),
-                                  1, std::max<int64_t>(1, queries))) {}
+        block(std::min(std::clamp<int64_t>(kScores / std::max<int64_t>(1, keys),
+                                           1, kMostQueries),
+                       std::max<int64_t>(1, queries))) {}
+  int64_t blocks() const { return (queries + block - 1) / block; }
   int64_t n, queries, keys, heads, d, e;
   int64_t block;  // queries at a time
 };
 
-// The rows from `first` on of sample `b` of a tensor [N, rows, heads, columns],
-// as a matrix for each head.
-GemmOperand Heads(const Tensor& t, int64_t b, int64_t first = 0,
-                  bool transposed = false) {
+// A head of a sample.
+struct Head {
+  int64_t sample, head;
+};
+
+// The rows from `first` on of a head of a tensor [N, rows, heads, columns].
+Tensor RowsOf(const Tensor& t, const Head& of, int64_t first, int64_t rows) {
   const Strides& s = t.strides();
-  GemmOperand m;
-  m.data = static_cast<const char*>(t.raw_data()) +
-           (b * s[0] + first * s[1]) * ItemSize(t.dtype());
-  m.row_stride = transposed ? s[3] : s[1];
-  m.column_stride = transposed ? s[1] : s[3];
-  m.batch_strides = {s[2]};
-  return m;
+  return t.AsStrided({rows, t.size(3)}, {s[1], s[3]},
+                     of.sample * s[0] + first * s[1] + of.head * s[2]);
 }
 
-// A dense [heads, rows, columns].
-GemmOperand Dense(const Tensor& t, int64_t rows, int64_t columns,
-                  bool transposed = false) {
+// The same to compute with, in C: where they lie, or a copy in `own`.
+template <typename C>
+Tensor Operand(const Tensor& t, const Head& of, int64_t first, int64_t rows,
+               const Tensor& own) {
+  const Tensor there = RowsOf(t, of, first, rows);
+  if (t.dtype() == kDTypeOf<C>) return there;
+  const Tensor copy = own.AsStrided({rows, t.size(3)}, {t.size(3), 1}, 0);
+  FloatCopyInto(there, copy);
+  return copy;
+}
+
+GemmOperand Matrix(const Tensor& t, bool transposed) {
   GemmOperand m;
   m.data = t.raw_data();
-  m.row_stride = transposed ? 1 : columns;
-  m.column_stride = transposed ? columns : 1;
-  m.batch_strides = {rows * columns};
+  m.row_stride = t.strides()[transposed ? 1 : 0];
+  m.column_stride = t.strides()[transposed ? 0 : 1];
   return m;
 }
 
-// Rows of a product that one task computes.
-constexpr int64_t kRowsOfTask = 128;
+// to [m, n] = a b, or of their transposes; `to` is dense, of their type or
+// float32.
+void Product(const Tensor& a, bool transpose_a, const Tensor& b,
+             bool transpose_b, const Tensor& to, int64_t m, int64_t n) {
+  GemmProblem p;
+  p.dtype = a.dtype();
+  p.float_result = to.dtype() != a.dtype();
+  p.m = m;
+  p.n = n;
+  p.k = a.size(transpose_a ? 0 : 1);
+  p.a = Matrix(a, transpose_a);
+  p.b = Matrix(b, transpose_b);
+  p.c = to.raw_data();
+  Gemm(p);
+}
 
-// to [heads, m, n] = a b, of operands of `dtype`; `to` is of that type or
-// float32. Each task is a product of its own on one thread: whole ones are
-// divided along k by the number of threads on some machines, and their bits
-// with them.
-void Product(DType dtype, int64_t heads, int64_t m, int64_t n, int64_t k,
-             const GemmOperand& a, const GemmOperand& b, const Tensor& to) {
-  const int64_t item = ItemSize(dtype), item_of_to = ItemSize(to.dtype());
-  const int64_t tasks = (m + kRowsOfTask - 1) / kRowsOfTask;
-  const auto head_of = [&](const GemmOperand& x, int64_t head, int64_t row) {
-    GemmOperand part = x;
-    part.data = static_cast<const char*>(x.data) +
-                (head * x.batch_strides[0] + row * x.row_stride) * item;
-    part.batch_strides.clear();
-    return part;
-  };
-  const int64_t work = std::max<int64_t>(1, std::min(m, kRowsOfTask) * n * k);
-  parallel_for(0, heads * tasks, std::max<int64_t>(1, (1 << 16) / work),
-               [&](int64_t begin, int64_t end) {
-                 const onednn::SerialScope serial;
-                 for (int64_t t = begin; t < end; ++t) {
-                   const int64_t head = t / tasks,
-                                 row = t % tasks * kRowsOfTask;
-                   GemmProblem p;
-                   p.dtype = dtype;
-                   p.float_result = to.dtype() != dtype;
-                   p.m = std::min(kRowsOfTask, m - row);
-                   p.n = n;
-                   p.k = k;
-                   p.a = head_of(a, head, row);
-                   p.b = head_of(b, head, 0);
-                   p.c = to.data<char>() + (head * m + row) * n * item_of_to;
-                   Gemm(p);
-                 }
-               });
+// The first `rows` rows of `t`, as a dense matrix of `columns`.
+Tensor First(const Tensor& t, int64_t rows, int64_t columns) {
+  return t.AsStrided({rows, columns}, {columns, 1}, 0);
 }
 
 // What is added to the scores of a row: element j of query i at
@@ -136,209 +126,210 @@ void Weigh(const Mask<A>& mask, A scale, int64_t b, int64_t head, int64_t query,
   SoftmaxRow(row, keys, A(1), row);
 }
 
-// Calls f(head, i, row, other) for the rows of dense [heads, rows, keys]
-// tensors of A, and rounds both to those of C, which are the same tensors where
-// C is A.
-template <typename C, typename F>
-void ForEachScoreRow(int64_t heads, int64_t rows, int64_t keys, const Tensor& x,
-                     const Tensor& y, const Tensor& rounded_x,
-                     const Tensor& rounded_y, F&& f) {
-  using A = typename Accumulate<C>::type;
-  const int64_t grain = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, keys));
-  parallel_for(0, heads * rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      A* const px = x.data<A>() + r * keys;
-      A* const py = y.defined() ? y.data<A>() + r * keys : nullptr;
-      f(r / rows, r % rows, px, py);
-      if constexpr (!std::is_same_v<C, A>) {
-        Narrow(px, keys, rounded_x.data<C>() + r * keys);
-        if (py != nullptr) Narrow(py, keys, rounded_y.data<C>() + r * keys);
-      }
-    }
-  });
-}
-
-// Rows from `first` on of sample `b` of a row-major [N, rows, heads, columns]
-// of T from a dense [heads, count, columns] of A, times `factor`, or that much
-// more.
-template <typename T, typename A>
-void StoreAs(const Tensor& from, int64_t count, double factor, bool more,
-             const Tensor& to, int64_t b, int64_t first) {
-  const int64_t heads = to.size(2), columns = to.size(3);
-  const A by = static_cast<A>(factor);
-  const int64_t grain = std::max<int64_t>(1, 16384 / (heads * columns + 1));
-  parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      for (int64_t h = 0; h < heads; ++h) {
-        const A* source = from.data<A>() + (h * count + i) * columns;
-        T* target =
-            to.data<T>() + ((b * to.size(1) + first + i) * heads + h) * columns;
-        for (int64_t c = 0; c < columns; ++c) {
-          const A v = source[c] * by;
-          target[c] = T(more ? static_cast<A>(target[c]) + v : v);
-        }
-      }
-    }
-  });
-}
-
-// The same, into a tensor of C or of what C is summed in.
-template <typename C>
-void Store(const Tensor& from, int64_t count, double factor, bool more,
-           const Tensor& to, int64_t b, int64_t first) {
-  using A = typename Accumulate<C>::type;
-  if (to.dtype() == kDTypeOf<A>)
-    StoreAs<A, A>(from, count, factor, more, to, b, first);
-  else
-    StoreAs<C, A>(from, count, factor, more, to, b, first);
-}
-
-// Calls f(begin, end) for samples: for some on each thread where there are
-// enough for all to be busy, else for all, which divides each. The bits are the
+// Rounds the first n elements of `x` to those of `rounded`, unless they are the
 // same.
-template <typename F>
-void ForSamples(const Sizes& s, F&& f) {
-  constexpr int64_t kWorth = 1 << 16;  // multiply-adds
-  const int64_t work = s.heads * s.queries * s.keys * (s.d + s.e);
-  if (s.n < 4 * int64_t{GetNumThreads()}) return f(int64_t{0}, s.n);
-  parallel_for(0, s.n,
-               std::max<int64_t>(1, kWorth / std::max<int64_t>(1, work)), f);
+template <typename C>
+void Round(const Tensor& x, int64_t n, const Tensor& rounded) {
+  using A = typename Accumulate<C>::type;
+  if constexpr (!std::is_same_v<C, A>)
+    Narrow(x.data<A>(), n, rounded.data<C>());
 }
 
-// Whether samples of T are computed from copies in float32: where products of T
-// would make such copies themselves, of scores too. One of each operand is made
-// then, and scores and sums over blocks of queries are not rounded.
+// The rows of a head of a row-major tensor from `first` on become those of
+// `from`, dense, of A.
+template <typename A>
+void Store(const Tensor& from, int64_t rows, const Tensor& to, const Head& of,
+           int64_t first) {
+  const int64_t columns = to.size(3), item = ItemSize(to.dtype());
+  const ConvertFn convert = FindConvert(kDTypeOf<A>, to.dtype());
+  const Tensor there = RowsOf(to, of, first, rows);
+  char* target = static_cast<char*>(there.raw_data());
+  const A* source = from.data<A>();
+  for (int64_t i = 0; i < rows; ++i) {
+    if (convert == nullptr)
+      std::copy_n(source, columns, reinterpret_cast<A*>(target));
+    else
+      convert(source, target, columns);
+    source += columns;
+    target += there.strides()[0] * item;
+  }
+}
+
+// Whether products of T are computed of copies in float32: each would make such
+// copies itself.
 template <typename T>
 bool ComputesWide() {
-  return std::is_same_v<T, bfloat16> && !MultipliesBFloat16();
-}
-template <typename T>
-constexpr bool kIsAlwaysWide = std::is_same_v<T, float16>;
-
-// Sample b of [N, ...], as a batch of one.
-Tensor SampleOf(const Tensor& t, int64_t b) {
-  const Strides& strides = t.strides();
-  return t.AsStrided({1, t.size(1), t.size(2), t.size(3)}, strides,
-                     b * strides[0]);
+  return std::is_same_v<T, float16> ||
+         (std::is_same_v<T, bfloat16> && !MultipliesBFloat16());
 }
 
-// A tensor of the shape of a sample.
-Tensor EmptySample(const Tensor& t, DType dtype) {
-  return Tensor::Empty({1, t.size(1), t.size(2), t.size(3)}, dtype);
-}
-
-// What all samples have in common.
+// What all heads have in common.
 template <typename A>
 struct Rules {
   Mask<A> mask;
   A scale;
 };
 
-// A dense tensor of C for what one of A is rounded to; where both are the same
+template <typename C>
+Tensor Empty(int64_t rows, int64_t columns) {
+  return Tensor::Empty({rows, columns}, kDTypeOf<C>);
+}
+
+// Memory for what is rounded to C of a tensor of A; where both are the same
 // type, that tensor.
 template <typename C>
 Tensor Rounded(const Tensor& t) {
   return t.dtype() == kDTypeOf<C> ? t : Tensor::Empty(t.shape(), kDTypeOf<C>);
 }
 
-// Attention of sample `b`, which is sample `at` of the tensors, by products of
-// C. Scores are not rounded to it: in bfloat16 one of 40 would be wrong by 0.1,
-// and its weight by a tenth.
+// Memory for copies in C of operands of `dtype`.
+template <typename C>
+Tensor Copies(DType dtype, int64_t rows, int64_t columns) {
+  return dtype == kDTypeOf<C> ? Tensor() : Empty<C>(rows, columns);
+}
+
+// Attention of some queries of a head, by products of C. Scores are not rounded
+// to it: in bfloat16 one of 40 would be wrong by 0.1, and its weight by a
+// tenth.
 template <typename C>
 class Forward {
  public:
   using A = typename Accumulate<C>::type;
-  Forward(const Sizes& s, const Rules<A>& rules)
+  Forward(const Sizes& s, const Rules<A>& rules, DType dtype)
       : s_(s),
         rules_(rules),
-        scores_(Tensor::Empty({s.heads, s.block, s.keys}, kDTypeOf<A>)),
+        scores_(Empty<A>(s.block, s.keys)),
         weights_(Rounded<C>(scores_)),
-        mixed_(Tensor::Empty({s.heads, s.block, s.e}, kDTypeOf<A>)) {}
+        mixed_(Empty<A>(s.block, s.e)),
+        query_(Copies<C>(dtype, s.block, s.d)),
+        key_(Copies<C>(dtype, s.keys, s.d)),
+        value_(Copies<C>(dtype, s.keys, s.e)) {}
 
-  void Run(int64_t b, int64_t at, const Tensor& query, const Tensor& key,
-           const Tensor& value, const Tensor& out) const {
+  void Run(const Head& of, int64_t first, const Tensor& query,
+           const Tensor& key, const Tensor& value, const Tensor& out) const {
     const Sizes& s = s_;
-    constexpr DType kType = kDTypeOf<C>;
-    for (int64_t first = 0; first < s.queries; first += s.block) {
-      const int64_t rows = std::min(s.block, s.queries - first);
-      Product(kType, s.heads, rows, s.keys, s.d, Heads(query, at, first),
-              Heads(key, at, 0, true), scores_);
-      ForEachScoreRow<C>(s.heads, rows, s.keys, scores_, Tensor(), weights_,
-                         Tensor(), [&](int64_t head, int64_t i, A* row, A*) {
-                           if (s.keys == 0) return;
-                           Weigh(rules_.mask, rules_.scale, b, head, first + i,
-                                 s.keys, row);
-                         });
-      Product(kType, s.heads, rows, s.e, s.keys, Dense(weights_, rows, s.keys),
-              Heads(value, at), mixed_);
-      Store<C>(mixed_, rows, 1.0, false, out, at, first);
-    }
+    const int64_t rows = std::min(s.block, s.queries - first);
+    Product(Operand<C>(query, of, first, rows, query_), false,
+            Operand<C>(key, of, 0, s.keys, key_), true, scores_, rows, s.keys);
+    for (int64_t i = 0; s.keys > 0 && i < rows; ++i)
+      Weigh(rules_.mask, rules_.scale, of.sample, of.head, first + i, s.keys,
+            scores_.data<A>() + i * s.keys);
+    Round<C>(scores_, rows * s.keys, weights_);
+    Product(First(weights_, rows, s.keys), false,
+            Operand<C>(value, of, 0, s.keys, value_), false, mixed_, rows, s.e);
+    Store<A>(mixed_, rows, out, of, first);
   }
 
  private:
   const Sizes& s_;
   const Rules<A>& rules_;
-  Tensor scores_, weights_, mixed_;
+  Tensor scores_, weights_, mixed_, query_, key_, value_;
 };
 
-// Its gradients. No queries give keys and values none: then theirs are left as
-// they are.
+// sum += part, of n elements each; or sum = part.
+template <typename A>
+void AddPart(const Tensor& part, int64_t n, bool more, const Tensor& sum) {
+  const A* const from = part.data<A>();
+  A* const to = sum.data<A>();
+  if (!more) {
+    std::copy_n(from, n, to);
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i] += from[i];
+  }
+}
+
+template <typename A>
+void Scale(const Tensor& t, int64_t n, A by) {
+  A* const x = t.data<A>();
+  for (int64_t i = 0; i < n; ++i) x[i] *= by;
+}
+
+// Its gradients, of a head.
 template <typename C>
 class Backward {
  public:
   using A = typename Accumulate<C>::type;
-  Backward(const Sizes& s, const Rules<A>& rules)
+  Backward(const Sizes& s, const Rules<A>& rules, DType dtype)
       : s_(s),
         rules_(rules),
-        weights_(Tensor::Empty({s.heads, s.block, s.keys}, kDTypeOf<A>)),
-        grads_(Tensor::Empty({s.heads, s.block, s.keys}, kDTypeOf<A>)),
+        weights_(Empty<A>(s.block, s.keys)),
+        grads_(Empty<A>(s.block, s.keys)),
         rounded_weights_(Rounded<C>(weights_)),
         rounded_grads_(Rounded<C>(grads_)),
-        part_(Tensor::Empty(
-            {s.heads, std::max(s.block, s.keys), std::max(s.d, s.e)},
-            kDTypeOf<A>)) {}
+        part_(Empty<A>(std::max(s.block, s.keys), std::max(s.d, s.e))),
+        key_grad_(Empty<A>(s.keys, s.d)),
+        value_grad_(Empty<A>(s.keys, s.e)),
+        query_(Copies<C>(dtype, s.block, s.d)),
+        key_(Copies<C>(dtype, s.keys, s.d)),
+        value_(Copies<C>(dtype, s.keys, s.e)),
+        out_(Copies<C>(dtype, s.block, s.e)) {}
 
-  void Run(int64_t b, int64_t at, const Tensor& grad_out, const Tensor& query,
+  void Run(const Head& of, const Tensor& grad_out, const Tensor& query,
            const Tensor& key, const Tensor& value, const Tensor& query_grad,
            const Tensor& key_grad, const Tensor& value_grad) const {
     const Sizes& s = s_;
-    constexpr DType kType = kDTypeOf<C>;
+    const Tensor keys = Operand<C>(key, of, 0, s.keys, key_);
+    const Tensor values = Operand<C>(value, of, 0, s.keys, value_);
     for (int64_t first = 0; first < s.queries; first += s.block) {
       const int64_t rows = std::min(s.block, s.queries - first);
-      const bool more = first > 0;
-      Product(kType, s.heads, rows, s.keys, s.d, Heads(query, at, first),
-              Heads(key, at, 0, true), weights_);
-      Product(kType, s.heads, rows, s.keys, s.e, Heads(grad_out, at, first),
-              Heads(value, at, 0, true), grads_);
-      ForEachScoreRow<C>(
-          s.heads, rows, s.keys, weights_, grads_, rounded_weights_,
-          rounded_grads_, [&](int64_t head, int64_t i, A* p, A* dp) {
-            if (s.keys == 0) return;
-            Weigh(rules_.mask, rules_.scale, b, head, first + i, s.keys, p);
-            const A r =
-                SumOver<A>(s.keys, [&](int64_t j) { return p[j] * dp[j]; });
-            for (int64_t j = 0; j < s.keys; ++j) dp[j] = p[j] * (dp[j] - r);
-          });
-      const double scale = rules_.scale;
-      Product(kType, s.heads, s.keys, s.e, rows,
-              Dense(rounded_weights_, rows, s.keys, true),
-              Heads(grad_out, at, first), part_);
-      Store<C>(part_, s.keys, 1.0, more, value_grad, at, 0);
-      Product(kType, s.heads, s.keys, s.d, rows,
-              Dense(rounded_grads_, rows, s.keys, true),
-              Heads(query, at, first), part_);
-      Store<C>(part_, s.keys, scale, more, key_grad, at, 0);
-      Product(kType, s.heads, rows, s.d, s.keys,
-              Dense(rounded_grads_, rows, s.keys), Heads(key, at), part_);
-      Store<C>(part_, rows, scale, false, query_grad, at, first);
+      const Tensor queries = Operand<C>(query, of, first, rows, query_);
+      const Tensor grads = Operand<C>(grad_out, of, first, rows, out_);
+      Product(queries, false, keys, true, weights_, rows, s.keys);
+      Product(grads, false, values, true, grads_, rows, s.keys);
+      for (int64_t i = 0; s.keys > 0 && i < rows; ++i)
+        OfScores(of, first + i, weights_.data<A>() + i * s.keys,
+                 grads_.data<A>() + i * s.keys);
+      Round<C>(weights_, rows * s.keys, rounded_weights_);
+      Round<C>(grads_, rows * s.keys, rounded_grads_);
+      const Tensor weight = First(rounded_weights_, rows, s.keys);
+      const Tensor grad = First(rounded_grads_, rows, s.keys);
+      Product(weight, true, grads, false, part_, s.keys, s.e);
+      AddPart<A>(part_, s.keys * s.e, first > 0, value_grad_);
+      Product(grad, true, queries, false, part_, s.keys, s.d);
+      AddPart<A>(part_, s.keys * s.d, first > 0, key_grad_);
+      Product(grad, false, keys, false, part_, rows, s.d);
+      Scale<A>(part_, rows * s.d, rules_.scale);
+      Store<A>(part_, rows, query_grad, of, first);
     }
+    Scale<A>(key_grad_, s.keys * s.d, rules_.scale);
+    Store<A>(key_grad_, s.keys, key_grad, of, 0);
+    Store<A>(value_grad_, s.keys, value_grad, of, 0);
   }
 
  private:
+  // Scores of a query become weights, gradients of weights those of scores.
+  void OfScores(const Head& of, int64_t query, A* p, A* dp) const {
+    const int64_t keys = s_.keys;
+    Weigh(rules_.mask, rules_.scale, of.sample, of.head, query, keys, p);
+    const A r = SumOver<A>(keys, [&](int64_t j) { return p[j] * dp[j]; });
+    for (int64_t j = 0; j < keys; ++j) dp[j] = p[j] * (dp[j] - r);
+  }
+
   const Sizes& s_;
   const Rules<A>& rules_;
   Tensor weights_, grads_, rounded_weights_, rounded_grads_, part_;
+  Tensor key_grad_, value_grad_, query_, key_, value_, out_;
 };
+
+// Calls f(tag of the type that products are computed in).
+template <typename T, typename F>
+void VisitComputed(F&& f) {
+  if constexpr (!std::is_same_v<T, float16>)
+    if (!ComputesWide<T>()) return f(TypeTag<T>());
+  f(TypeTag<typename Accumulate<T>::type>());
+}
+
+// Calls run(begin, end) for tasks, each of `work` multiply-adds, on threads.
+template <typename F>
+void RunTasks(int64_t tasks, int64_t work, F&& run) {
+  constexpr int64_t kWorth = 1 << 16;
+  const int64_t grain =
+      std::max<int64_t>(1, kWorth / std::max<int64_t>(1, work));
+  parallel_for(0, tasks, grain, [&](int64_t begin, int64_t end) {
+    const onednn::SerialScope serial;
+    run(begin, end);
+  });
+}
 
 }  // namespace
 
@@ -350,24 +341,18 @@ void Attention(const KernelContext& ctx, const Tensor& query, const Tensor& key,
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
     const Rules<A> rules{Mask<A>(mask), static_cast<A>(scale)};
-    ForSamples(s, [&](int64_t begin, int64_t end) {
-      if constexpr (!kIsAlwaysWide<T>) {
-        if (!ComputesWide<T>()) {
-          const Forward<T> forward(s, rules);
-          for (int64_t b = begin; b < end; ++b)
-            forward.Run(b, b, query, key, value, *out);
-          return;
-        }
-      }
-      const Forward<A> forward(s, rules);
-      const Tensor own = EmptySample(*out, kDTypeOf<A>);
-      const auto wide = [](const Tensor& t, int64_t b) {
-        return FloatCopy(SampleOf(t, b), kDTypeOf<A>);
-      };
-      for (int64_t b = begin; b < end; ++b) {
-        forward.Run(b, 0, wide(query, b), wide(key, b), wide(value, b), own);
-        FloatCopyInto(own, SampleOf(*out, b));
-      }
+    VisitComputed<T>([&](auto computed) {
+      using C = typename decltype(computed)::type;
+      const int64_t blocks = s.blocks();
+      RunTasks(s.n * s.heads * blocks, s.block * s.keys * (s.d + s.e),
+               [&](int64_t begin, int64_t end) {
+                 const Forward<C> forward(s, rules, out->dtype());
+                 for (int64_t t = begin; t < end; ++t) {
+                   const int64_t head = t / blocks;
+                   forward.Run({head / s.heads, head % s.heads},
+                               t % blocks * s.block, query, key, value, *out);
+                 }
+               });
     });
   });
 }
@@ -381,48 +366,22 @@ void AttentionGrad(const KernelContext& ctx, const Tensor& grad_out,
     using T = typename decltype(tag)::type;
     using A = typename Accumulate<T>::type;
     const Rules<A> rules{Mask<A>(mask), static_cast<A>(scale)};
+    // No queries give keys and values none.
     if (s.queries == 0) {
       for (Tensor* t : {key_grad, value_grad})
         std::fill_n(t->data<T>(), t->numel(), T(0.f));
       return;
     }
-    ForSamples(s, [&](int64_t begin, int64_t end) {
-      if constexpr (!kIsAlwaysWide<T>) {
-        if (!ComputesWide<T>()) {
-          const Backward<T> backward(s, rules);
-          if (s.block >= s.queries || std::is_same_v<T, A>) {
-            for (int64_t b = begin; b < end; ++b)
-              backward.Run(b, b, grad_out, query, key, value, *query_grad,
-                           *key_grad, *value_grad);
-            return;
-          }
-          // Sums over blocks of queries.
-          const Tensor of_key = EmptySample(*key_grad, kDTypeOf<A>),
-                       of_value = EmptySample(*value_grad, kDTypeOf<A>);
-          for (int64_t b = begin; b < end; ++b) {
-            backward.Run(b, 0, SampleOf(grad_out, b), SampleOf(query, b),
-                         SampleOf(key, b), SampleOf(value, b),
-                         SampleOf(*query_grad, b), of_key, of_value);
-            FloatCopyInto(of_key, SampleOf(*key_grad, b));
-            FloatCopyInto(of_value, SampleOf(*value_grad, b));
-          }
-          return;
-        }
-      }
-      const Backward<A> backward(s, rules);
-      const Tensor of_query = EmptySample(*query_grad, kDTypeOf<A>),
-                   of_key = EmptySample(*key_grad, kDTypeOf<A>),
-                   of_value = EmptySample(*value_grad, kDTypeOf<A>);
-      const auto wide = [](const Tensor& t, int64_t b) {
-        return FloatCopy(SampleOf(t, b), kDTypeOf<A>);
-      };
-      for (int64_t b = begin; b < end; ++b) {
-        backward.Run(b, 0, wide(grad_out, b), wide(query, b), wide(key, b),
-                     wide(value, b), of_query, of_key, of_value);
-        FloatCopyInto(of_query, SampleOf(*query_grad, b));
-        FloatCopyInto(of_key, SampleOf(*key_grad, b));
-        FloatCopyInto(of_value, SampleOf(*value_grad, b));
-      }
+    VisitComputed<T>([&](auto computed) {
+      using C = typename decltype(computed)::type;
+      RunTasks(s.n * s.heads, s.queries * s.keys * (s.d + s.e),
+               [&](int64_t begin, int64_t end) {
+                 const Backward<C> backward(s, rules, query_grad->dtype());
+                 for (int64_t t = begin; t < end; ++t)
+                   backward.Run({t / s.heads, t % s.heads}, grad_out, query,
+                                key, value, *query_grad, *key_grad,
+                                *value_grad);
+               });
     });
   });
 }

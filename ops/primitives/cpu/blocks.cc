@@ -57,6 +57,37 @@ void ConvertBlock<float, float16>(const void* src, void* dst, int64_t n) {
 }
 #endif
 
+#if defined(__AVX512F__)
+// CPUs with products of bfloat16 round to it in one instruction, a quarter of
+// the time, but take denormals for zeros: vectors with one go the other way.
+__attribute__((target("avx512bf16"))) int64_t RoundVectors(const float* s,
+                                                           bfloat16* d,
+                                                           int64_t n) {
+  constexpr int kDenormal = 0x20;
+  int64_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    const __m512 low = _mm512_loadu_ps(s + i);
+    const __m512 high = _mm512_loadu_ps(s + i + 16);
+    if ((_mm512_fpclass_ps_mask(low, kDenormal) |
+         _mm512_fpclass_ps_mask(high, kDenormal)) != 0) {
+      ConvertRange<float, bfloat16>(s, d, i, i + 32);
+    } else {
+      _mm512_storeu_si512(
+          d + i, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
+    }
+  }
+  return i;
+}
+template <>
+void ConvertBlock<float, bfloat16>(const void* src, void* dst, int64_t n) {
+  const int64_t done = __builtin_cpu_supports("avx512bf16")
+                           ? RoundVectors(static_cast<const float*>(src),
+                                          static_cast<bfloat16*>(dst), n)
+                           : 0;
+  ConvertRange<float, bfloat16>(src, dst, done, n);
+}
+#endif
+
 template <typename From>
 constexpr ConvertFn ConvertTo(DType to) {
   constexpr DType kFrom = kDTypeOf<From>;

@@ -3,7 +3,9 @@
 // stay in the cache of a core until they are mixed. How the work is divided
 // depends on shapes only.
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "ops/linalg/gemm.h"
 #include "ops/nn/attention_kernels.h"
@@ -47,14 +49,35 @@ Tensor RowsOf(const Tensor& t, const Head& of, int64_t first, int64_t rows) {
                      of.sample * s[0] + first * s[1] + of.head * s[2]);
 }
 
-// The same to compute with, in C: where they lie, or a copy in `own`.
+// The same as a dense matrix of C: where it lies, or a copy in `own`. Products
+// of rows that lie apart, as those of a head do, take up to twice the time.
 template <typename C>
 Tensor Operand(const Tensor& t, const Head& of, int64_t first, int64_t rows,
                const Tensor& own) {
   const Tensor there = RowsOf(t, of, first, rows);
-  if (t.dtype() == kDTypeOf<C>) return there;
-  const Tensor copy = own.AsStrided({rows, t.size(3)}, {t.size(3), 1}, 0);
-  FloatCopyInto(there, copy);
+  if (t.dtype() == kDTypeOf<C> && there.is_contiguous()) return there;
+  const int64_t columns = t.size(3), item = ItemSize(t.dtype());
+  const Tensor copy = own.AsStrided({rows, columns}, {columns, 1}, 0);
+  const ConvertFn convert = FindConvert(t.dtype(), kDTypeOf<C>);
+  const bool apart = there.strides()[1] != 1;
+  std::vector<char> gathered(apart && convert != nullptr ? columns * item : 0);
+  const auto* source = static_cast<const char*>(there.raw_data());
+  C* target = copy.data<C>();
+  for (int64_t i = 0; i < rows; ++i) {
+    const char* row = source;
+    if (apart) {
+      char* const to = convert != nullptr ? gathered.data()
+                                          : reinterpret_cast<char*>(target);
+      GatherRun(source, there.strides()[1] * item, item, columns, to);
+      row = to;
+    }
+    if (convert != nullptr)
+      convert(row, target, columns);
+    else if (!apart)
+      std::memcpy(target, row, columns * item);
+    source += there.strides()[0] * item;
+    target += columns;
+  }
   return copy;
 }
 
@@ -182,12 +205,6 @@ Tensor Rounded(const Tensor& t) {
   return t.dtype() == kDTypeOf<C> ? t : Tensor::Empty(t.shape(), kDTypeOf<C>);
 }
 
-// Memory for copies in C of operands of `dtype`.
-template <typename C>
-Tensor Copies(DType dtype, int64_t rows, int64_t columns) {
-  return dtype == kDTypeOf<C> ? Tensor() : Empty<C>(rows, columns);
-}
-
 // Attention of some queries of a head, by products of C. Scores are not rounded
 // to it: in bfloat16 one of 40 would be wrong by 0.1, and its weight by a
 // tenth.
@@ -195,35 +212,44 @@ template <typename C>
 class Forward {
  public:
   using A = typename Accumulate<C>::type;
-  Forward(const Sizes& s, const Rules<A>& rules, DType dtype)
+  Forward(const Sizes& s, const Rules<A>& rules)
       : s_(s),
         rules_(rules),
         scores_(Empty<A>(s.block, s.keys)),
         weights_(Rounded<C>(scores_)),
         mixed_(Empty<A>(s.block, s.e)),
-        query_(Copies<C>(dtype, s.block, s.d)),
-        key_(Copies<C>(dtype, s.keys, s.d)),
-        value_(Copies<C>(dtype, s.keys, s.e)) {}
+        query_(Empty<C>(s.block, s.d)),
+        key_(Empty<C>(s.keys, s.d)),
+        value_(Empty<C>(s.keys, s.e)) {}
 
-  void Run(const Head& of, int64_t first, const Tensor& query,
-           const Tensor& key, const Tensor& value, const Tensor& out) const {
+  // From here on, queries are of this head.
+  void Take(const Head& of, const Tensor& key, const Tensor& value) {
+    of_ = of;
+    keys_ = Operand<C>(key, of, 0, s_.keys, key_);
+    values_ = Operand<C>(value, of, 0, s_.keys, value_);
+  }
+
+  // Of the queries of a block from `first` on.
+  void Run(int64_t first, const Tensor& query, const Tensor& out) const {
     const Sizes& s = s_;
     const int64_t rows = std::min(s.block, s.queries - first);
-    Product(Operand<C>(query, of, first, rows, query_), false,
-            Operand<C>(key, of, 0, s.keys, key_), true, scores_, rows, s.keys);
+    Product(Operand<C>(query, of_, first, rows, query_), false, keys_, true,
+            scores_, rows, s.keys);
     for (int64_t i = 0; s.keys > 0 && i < rows; ++i)
-      Weigh(rules_.mask, rules_.scale, of.sample, of.head, first + i, s.keys,
+      Weigh(rules_.mask, rules_.scale, of_.sample, of_.head, first + i, s.keys,
             scores_.data<A>() + i * s.keys);
     Round<C>(scores_, rows * s.keys, weights_);
-    Product(First(weights_, rows, s.keys), false,
-            Operand<C>(value, of, 0, s.keys, value_), false, mixed_, rows, s.e);
-    Store<A>(mixed_, rows, out, of, first);
+    Product(First(weights_, rows, s.keys), false, values_, false, mixed_, rows,
+            s.e);
+    Store<A>(mixed_, rows, out, of_, first);
   }
 
  private:
   const Sizes& s_;
   const Rules<A>& rules_;
   Tensor scores_, weights_, mixed_, query_, key_, value_;
+  Head of_{};
+  Tensor keys_, values_;
 };
 
 // sum += part, of n elements each; or sum = part.
@@ -249,7 +275,7 @@ template <typename C>
 class Backward {
  public:
   using A = typename Accumulate<C>::type;
-  Backward(const Sizes& s, const Rules<A>& rules, DType dtype)
+  Backward(const Sizes& s, const Rules<A>& rules)
       : s_(s),
         rules_(rules),
         weights_(Empty<A>(s.block, s.keys)),
@@ -259,10 +285,10 @@ class Backward {
         part_(Empty<A>(std::max(s.block, s.keys), std::max(s.d, s.e))),
         key_grad_(Empty<A>(s.keys, s.d)),
         value_grad_(Empty<A>(s.keys, s.e)),
-        query_(Copies<C>(dtype, s.block, s.d)),
-        key_(Copies<C>(dtype, s.keys, s.d)),
-        value_(Copies<C>(dtype, s.keys, s.e)),
-        out_(Copies<C>(dtype, s.block, s.e)) {}
+        query_(Empty<C>(s.block, s.d)),
+        key_(Empty<C>(s.keys, s.d)),
+        value_(Empty<C>(s.keys, s.e)),
+        out_(Empty<C>(s.block, s.e)) {}
 
   void Run(const Head& of, const Tensor& grad_out, const Tensor& query,
            const Tensor& key, const Tensor& value, const Tensor& query_grad,
@@ -346,11 +372,12 @@ void Attention(const KernelContext& ctx, const Tensor& query, const Tensor& key,
       const int64_t blocks = s.blocks();
       RunTasks(s.n * s.heads * blocks, s.block * s.keys * (s.d + s.e),
                [&](int64_t begin, int64_t end) {
-                 const Forward<C> forward(s, rules, out->dtype());
+                 Forward<C> forward(s, rules);
                  for (int64_t t = begin; t < end; ++t) {
                    const int64_t head = t / blocks;
-                   forward.Run({head / s.heads, head % s.heads},
-                               t % blocks * s.block, query, key, value, *out);
+                   if (t == begin || t % blocks == 0)
+                     forward.Take({head / s.heads, head % s.heads}, key, value);
+                   forward.Run(t % blocks * s.block, query, *out);
                  }
                });
     });
@@ -376,7 +403,7 @@ void AttentionGrad(const KernelContext& ctx, const Tensor& grad_out,
       using C = typename decltype(computed)::type;
       RunTasks(s.n * s.heads, s.queries * s.keys * (s.d + s.e),
                [&](int64_t begin, int64_t end) {
-                 const Backward<C> backward(s, rules, query_grad->dtype());
+                 const Backward<C> backward(s, rules);
                  for (int64_t t = begin; t < end; ++t)
                    backward.Run({t / s.heads, t % s.heads}, grad_out, query,
                                 key, value, *query_grad, *key_grad,

@@ -133,6 +133,20 @@ TEST(Copy, LargeOnesAtManyThreads) {
   SetNumThreads(AvailableCpus());
 }
 
+TEST(Copy, ChannelsComeToTheirPixels) {
+  for (const DType dtype : {DType::kUInt8, DType::kFloat16, DType::kFloat32,
+                            DType::kFloat64, DType::kComplex128}) {
+    for (int64_t channels = 1; channels <= 6; ++channels) {
+      for (const int64_t pixels : {1, 3, 17, 1024, 1025, 3000}) {
+        const Tensor images = Range({2, channels, pixels}, dtype);
+        const Tensor pixels_first = images.AsStrided(
+            {2, pixels, channels}, {channels * pixels, 1, pixels}, 0);
+        ExpectEqual(Contiguous(pixels_first), pixels_first);
+      }
+    }
+  }
+}
+
 TEST(Copy, OverlapIsAsIfCopiedFirst) {
   const Tensor t = Range({100}, DType::kInt32);
   CopyInto(t.AsStrided({99}, {1}, 0), t.AsStrided({99}, {1}, 1));

@@ -15,6 +15,8 @@ namespace {
 constexpr int64_t kGrainBytes = 256 << 10;
 // Side of a transposition's tile: 16 x 16 items of 4 bytes are 16 cache lines.
 constexpr int64_t kTile = 16;
+// Rows of few columns that a task copies.
+constexpr int64_t kLongBand = 1024;
 
 struct Dim {
   int64_t size;
@@ -80,6 +82,35 @@ void CopyTiles(T* dst, const T* src, const Dim& row, const Dim& column) {
   }
 }
 
+// The same of few columns that lie side by side in the destination: images
+// whose channels come to each pixel. In vectors, a fifth of the time.
+template <int kColumns, typename T>
+__attribute__((optimize("O3"))) void InterleaveOf(T* __restrict dst,
+                                                  const T* __restrict src,
+                                                  int64_t rows, int64_t step) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int j = 0; j < kColumns; ++j)
+      dst[i * kColumns + j] = src[j * step + i];
+}
+
+bool IsInterleaved(const Dim& row, const Dim& column) {
+  return column.size >= 2 && column.size <= 4 && column.dst == 1 &&
+         row.dst == column.size && row.src == 1;
+}
+
+template <typename T>
+void CopyTransposed(T* dst, const T* src, const Dim& row, const Dim& column) {
+  if (!IsInterleaved(row, column)) return CopyTiles(dst, src, row, column);
+  switch (column.size) {
+    case 2:
+      return InterleaveOf<2>(dst, src, row.size, column.src);
+    case 3:
+      return InterleaveOf<3>(dst, src, row.size, column.src);
+    default:
+      return InterleaveOf<4>(dst, src, row.size, column.src);
+  }
+}
+
 // Calls body(dst, src) for each index of the outer dims in [begin, end),
 // counted in row-major order.
 template <typename T, typename Body>
@@ -131,7 +162,7 @@ void CopyAs(T* dst, const T* src, Dims dims) {
     tile_row = *row;
     dims.erase(row);
     // Bands of the rows can go to different threads.
-    const int64_t band = kTile;
+    const int64_t band = IsInterleaved(tile_row, inner) ? kLongBand : kTile;
     dims.push_back(
         {tile_row.size / band, tile_row.dst * band, tile_row.src * band});
     const int64_t whole = dims.back().size * band, left = tile_row.size - whole;
@@ -140,13 +171,14 @@ void CopyAs(T* dst, const T* src, Dims dims) {
       int64_t count = 1;
       for (const Dim& d : rest) count *= d.size;
       const Dim last = {left, tile_row.dst, tile_row.src};
-      parallel_for(
-          0, count, std::max<int64_t>(1, kGrain / (inner.size * left)),
-          [&](int64_t b, int64_t e) {
-            ForEachOuter(
-                rest, dst + whole * tile_row.dst, src + whole * tile_row.src, b,
-                e, [&](T* d, const T* s) { CopyTiles(d, s, last, inner); });
-          });
+      parallel_for(0, count, std::max<int64_t>(1, kGrain / (inner.size * left)),
+                   [&](int64_t b, int64_t e) {
+                     ForEachOuter(rest, dst + whole * tile_row.dst,
+                                  src + whole * tile_row.src, b, e,
+                                  [&](T* d, const T* s) {
+                                    CopyTransposed(d, s, last, inner);
+                                  });
+                   });
     }
     tile_row.size = band;
   }
@@ -157,7 +189,7 @@ void CopyAs(T* dst, const T* src, Dims dims) {
                [&](int64_t b, int64_t e) {
                  ForEachOuter(dims, dst, src, b, e, [&](T* d, const T* s) {
                    if (tiles) {
-                     CopyTiles(d, s, tile_row, inner);
+                     CopyTransposed(d, s, tile_row, inner);
                    } else {
                      CopyRun(d, inner.dst, s, inner.src, inner.size);
                    }

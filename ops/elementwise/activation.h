@@ -9,6 +9,7 @@
 #include "ops/elementwise/exponential.h"
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/vector_math.h"
+#include "ops/primitives/vector_math_double.h"
 
 namespace proa::inline v0::ops::formula {
 
@@ -104,11 +105,7 @@ struct Celu {
 template <class T>
 PROA_HD T SoftplusOf(T x) {
   const T positive = x < 0 ? T(0) : x;
-  if constexpr (std::is_same_v<T, float>) {
-    return positive + vmath::Log1pExpOfMinusAbs(x);
-  } else {
-    return positive + std::log1p(std::exp(-std::abs(x)));
-  }
+  return positive + vmath::Log1pExpOfMinusAbs(x);
 }
 
 struct Softplus {
@@ -175,14 +172,8 @@ struct GeluTail {
 
   PROA_HD static GeluTail Normal(T x) {
     constexpr T kNorm = T(0.3989422804014327);
-    if constexpr (std::is_same_v<T, float>) {
-      const vmath::NormalTail tail = vmath::NormalTailOf(x);
-      return {tail.a, tail.beyond, kNorm * tail.bell};
-    } else {
-      const T a = AbsBelowEnd(x);
-      return {a, T(0.5) * std::erfc(a * T(0.7071067811865476)),
-              kNorm * std::exp(T(-0.5) * a * a)};
-    }
+    const auto tail = vmath::NormalTailOf(x);
+    return {tail.a, tail.beyond, kNorm * tail.bell};
   }
   PROA_HD static GeluTail Logistic(T x) {
     constexpr T kSlope = T(1.5957691216057308);
@@ -192,7 +183,7 @@ struct GeluTail {
     if constexpr (std::is_same_v<T, float>) {
       e = vmath::ExpDown(vmath::AbsUpTo(u, vmath::kExpEnd));
     } else {
-      e = std::exp(-u);
+      e = vmath::Exp(-u);
     }
     const T beyond = e / (1 + e);
     const T du = kSlope * (1 + T(3 * 0.044715) * a * a);
@@ -295,17 +286,14 @@ struct Softsign {
   }
 };
 
-// x - tanh(x). Up to 1.2, where most digits of that would cancel, it is in
-// float x^3 and a polynomial of x^2, an own fit as those of vector_math.h, and
-// in double x c / (1 + c) with tanh(x) = x / (1 + c), c = x^2 / (3 + x^2 / (5 +
-// x^2 / (7 + ...))).
+// x - tanh(x). Up to 1.2, where most digits of that would cancel, it is x^3 and
+// a polynomial of x^2, an own fit as those of vector_math.h.
 struct Tanhshrink {
   static constexpr float kCost = 12;
   template <class T>
   PROA_HD static T Apply(T x) {
     const T square = x * x;
-    const T apart = x - Tanh::Apply(x);
-    return square < T(1.44) ? Near(x, square) : apart;
+    return square < T(1.44) ? Near(x, square) : Far(x);
   }
 
  private:
@@ -321,12 +309,24 @@ struct Tanhshrink {
     p = vmath::Fma(p, s, 0x1.555556p-2f);
     return x * s * p;
   }
+  PROA_HD static float Far(float x) { return x - vmath::Tanh(x); }
+  // x - 1 + (1 - tanh(x)), of which the latter is small.
+  PROA_HD static double Far(double x) {
+    const double a = vmath::Abs(x), b = a < 20.0 ? a : 20.0;
+    const double rest = 2.0 / (vmath::Exp<true>(b + b) + 1.0);
+    return vmath::CopySign((a - 1.0) + rest, x);
+  }
   PROA_HD static double Near(double x, double s) {
-    constexpr int kTerms = 9;
-    double below = 2 * kTerms + 1;
-    for (int k = kTerms - 1; k > 0; --k) below = 2 * k + 1 + s / below;
-    const double c = s / below;
-    return x * (c / (1 + c));
+    const double w = s * s;
+    const double even = vmath::Horner(
+        w, 0x1.5555555555555p-2, 0x1.ba1ba1ba12c8ap-5, 0x1.226e351d18df5p-7,
+        0x1.7da2e55d975f5p-10, 0x1.f542306ec3383p-13, 0x1.4527b228164abp-15,
+        0x1.76e99fc5c5e4ep-18, 0x1.0bd1fd6029fa6p-21, 0x1.d6d679489395fp-27);
+    const double odd = vmath::Horner(
+        w, -0x1.1111111111098p-3, -0x1.664f4880b06b9p-6, -0x1.d6d3c70348a7dp-9,
+        -0x1.3553a7de9e3c9p-11, -0x1.95589790aaa93p-14, -0x1.fcc6076750a9fp-17,
+        -0x1.ec757b5c31f0fp-20, -0x1.b6ecf8d556100p-24, -0x1.e848e7596e841p-31);
+    return x * s * vmath::MultiplyAdd(s, odd, even);
   }
 };
 

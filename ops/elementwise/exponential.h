@@ -12,7 +12,6 @@
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/pieces.h"
 #include "ops/primitives/vector_math.h"
-#include "ops/primitives/vector_math_double.h"
 
 namespace proa::inline v0::ops::formula {
 
@@ -21,39 +20,17 @@ PROA_MATH_FORMULA(Log1p, log1p, 4);
 PROA_MATH_FORMULA(Tanh, tanh, 6);
 PROA_MATH_FORMULA(Erf, erf, 6);
 
-struct Exp {
-  static constexpr float kCost = 4;
-  template <class T>
-  PROA_HD static T Apply(T x) {
-    if constexpr (std::is_floating_point_v<T>) {
-      return vmath::Exp(x);
-    } else {
-      return std::exp(x);
-    }
-  }
-  struct Inner : vmath::InnerExp {
-    PROA_HD static float Of(float x) { return vmath::Exp<true>(x); }
-  };
-  PROA_HD static void Block(const float* x, float* out, int64_t n) {
-    MapPieces<Inner, Exp>(x, out, n);
-  }
-};
+PROA_INNER_FORMULA(Exp, exp, 4, InnerExp);
 PROA_INNER_FORMULA(Log, log, 4, InnerLog);
 PROA_INNER_FORMULA(Log2, log2, 4, InnerLog);
 PROA_INNER_FORMULA(Log10, log10, 4, InnerLog);
 
-// log(x / (1 - x)); around 1 / 2, where that is the logarithm of nearly 1, by
-// what is missing to 1, which has all digits.
+// log(x / (1 - x)).
 struct Logit {
   static constexpr float kCost = 8;
   template <class T>
   PROA_HD static T Apply(T x) {
-    if constexpr (std::is_same_v<T, float>) return vmath::Logit(x);
-    const T rest = 1 - x;
-    const bool middle = x > T(0.25) && x < T(0.75);
-    const T near = Log1p::Apply(middle ? (x + x - 1) / rest : T(0));
-    const T far = Log::Apply(x / rest);
-    return middle ? near : far;
+    return vmath::Logit(x);
   }
   struct Inner : vmath::InnerLogit {
     PROA_HD static float Of(float x) { return vmath::Logit<true>(x); }

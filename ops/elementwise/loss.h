@@ -2,12 +2,10 @@
 #ifndef PROA_OPS_ELEMENTWISE_LOSS_H_
 #define PROA_OPS_ELEMENTWISE_LOSS_H_
 
-#include <cmath>
-#include <type_traits>
-
 #include "ops/elementwise/exponential.h"
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/vector_math.h"
+#include "ops/primitives/vector_math_double.h"
 
 namespace proa::inline v0::ops::formula {
 
@@ -30,11 +28,7 @@ struct SigmoidCrossEntropy {
   template <class T>
   PROA_HD static T Apply(T x, T label) {
     const T positive = x < T(0) ? T(0) : x;
-    if constexpr (std::is_same_v<T, float>) {
-      return positive - x * label + vmath::Log1pExpOfMinusAbs(x);
-    } else {
-      return positive - x * label + std::log1p(std::exp(-std::abs(x)));
-    }
+    return positive - x * label + vmath::Log1pExpOfMinusAbs(x);
   }
 };
 

@@ -1,5 +1,5 @@
-// Scalar formulas of trigonometric.yaml: vector versions for float, the
-// standard library for double and complex.
+// Scalar formulas of trigonometric.yaml: vector versions for real numbers, the
+// standard library for complex ones.
 #ifndef PROA_OPS_ELEMENTWISE_TRIGONOMETRIC_H_
 #define PROA_OPS_ELEMENTWISE_TRIGONOMETRIC_H_
 
@@ -11,25 +11,32 @@
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/pieces.h"
 #include "ops/primitives/vector_trigonometry.h"
+#include "ops/primitives/vector_trigonometry_double.h"
 
 namespace proa::inline v0::ops::formula {
 
-// Sine, cosine, tangent: the vector versions hold for |x| <= kReducible; pieces
-// with a larger element (or NaN) go element by element through the standard
-// library, which reduces by as many bits of pi as it takes.
-#define PROA_PERIODIC_FORMULA(Name, name)                              \
-  struct Name {                                                        \
-    static constexpr float kCost = 8;                                  \
-    struct Inner : vmath::InnerSin {                                   \
-      PROA_HD static float Of(float x) { return vmath::Name(x); }      \
-    };                                                                 \
-    template <class T>                                                 \
-    PROA_HD static T Apply(T x) {                                      \
-      return std::name(x);                                             \
-    }                                                                  \
-    PROA_HD static void Block(const float* x, float* out, int64_t n) { \
-      MapPieces<Inner, Name>(x, out, n);                               \
-    }                                                                  \
+// Sine, cosine, tangent: the vector versions hold for |x| <= kReducible; larger
+// elements (and NaN) go through the standard library, which reduces by as many
+// bits of pi as it takes.
+#define PROA_PERIODIC_FORMULA(Name, name)                                \
+  struct Name {                                                          \
+    static constexpr float kCost = 8;                                    \
+    struct Inner : vmath::InnerSin {                                     \
+      PROA_HD static float Of(float x) { return vmath::Name(x); }        \
+    };                                                                   \
+    struct InnerDouble : vmath::InnerSinDouble {                         \
+      PROA_HD static double Of(double x) { return vmath::Name(x); }      \
+    };                                                                   \
+    template <class T>                                                   \
+    PROA_HD static T Apply(T x) {                                        \
+      return std::name(x);                                               \
+    }                                                                    \
+    PROA_HD static void Block(const float* x, float* out, int64_t n) {   \
+      MapMost<Inner, Name>(x, out, n);                                   \
+    }                                                                    \
+    PROA_HD static void Block(const double* x, double* out, int64_t n) { \
+      MapMost<InnerDouble, Name>(x, out, n);                             \
+    }                                                                    \
   }
 
 PROA_PERIODIC_FORMULA(Sin, sin);

@@ -31,7 +31,7 @@ namespace proa::inline v0::ops::PROA_ISA {
 PROA_HD float Exp(float x) { return vmath::Exp(x); }
 PROA_HD double Exp(double x) { return vmath::Exp(x); }
 PROA_HD float Log(float x) { return vmath::Log(x); }
-PROA_HD double Log(double x) { return std::log(x); }
+PROA_HD double Log(double x) { return vmath::Log(x); }
 
 // Lanes that sums and maxima run in: an addition waits for the one before it in
 // its lane, so long rows use several vectors side by side. Loops over 16 lanes

@@ -1,6 +1,6 @@
 // Elementary functions of float without branches, table look-ups or calls, so
 // that loops over them vectorize on every instruction set (and give the same
-// bits on each that has Fma). double is served by <cmath>.
+// bits on each that has Fma). Those of double: vector_math_double.h.
 //
 // They are right for every argument: NaN stays NaN, infinities, zeros with
 // their sign, subnormal arguments and results. The error bounds given with each

@@ -8,16 +8,17 @@
 
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/vector_math.h"
+#include "ops/primitives/vector_math_double.h"
 
 namespace proa::inline v0::ops::PROA_ISA::cells {
 
 PROA_HD float Sigmoid(float x) { return vmath::Sigmoid(x); }
-inline double Sigmoid(double x) {
-  const double e = std::exp(-std::abs(x));
+PROA_HD double Sigmoid(double x) {
+  const double e = vmath::Exp(-std::abs(x));
   return (x >= 0 ? 1.0 : e) / (1.0 + e);
 }
 PROA_HD float Tanh(float x) { return vmath::Tanh(x); }
-inline double Tanh(double x) { return std::tanh(x); }
+PROA_HD double Tanh(double x) { return vmath::Tanh(x); }
 
 template <typename A>
 void Sigmoids(A* x, int64_t n) {

@@ -8,6 +8,7 @@
 #include "ops/primitives/cpu/elementwise.h"
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/vector_math.h"
+#include "ops/primitives/vector_math_double.h"
 #include "ops/reduction/load.h"
 #include "ops/reduction/running_kernels.h"
 #include "ops/reduction/scan_lines.h"
@@ -106,9 +107,9 @@ void Extrema(const Tensor& x, std::optional<int64_t> axis, Tensor* out,
 }
 
 PROA_HD float ExpOf(float x) { return vmath::Exp(x); }
-PROA_HD double ExpOf(double x) { return std::exp(x); }
+PROA_HD double ExpOf(double x) { return vmath::Exp(x); }
 PROA_HD float LogOf(float x) { return vmath::Log(x); }
-PROA_HD double LogOf(double x) { return std::log(x); }
+PROA_HD double LogOf(double x) { return vmath::Log(x); }
 
 // e^(a - b), and 1 of infinities that are equal.
 template <class A>

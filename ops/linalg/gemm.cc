@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -205,6 +206,12 @@ void FillWithoutProduct(const GemmProblem& p) {
   }
 }
 
+bool IsTiny(const GemmProblem& p) {
+  // Divisions instead of products: these never overflow.
+  const int64_t limit = kTinyWork / BatchSize(p);
+  return p.m <= limit && p.n <= limit / p.m && p.k <= limit / (p.m * p.n);
+}
+
 // A matrix times a vector, where both lie along k: what SuitsDotLines asks for.
 struct LinesProblem {
   const GemmOperand *lines, *vector;
@@ -217,19 +224,22 @@ LinesProblem LinesOf(const GemmProblem& p) {
 }
 
 bool SuitsDotLines(const GemmProblem& p) {
+  constexpr int64_t kLeastSum = 64;  // shorter ones are tiny products
   return (p.m == 1 || p.n == 1) && p.a.column_stride == 1 &&
-         p.b.row_stride == 1;
+         p.b.row_stride == 1 && (p.k >= kLeastSum || !IsTiny(p));
 }
 
-// Long sums go in parts of one size, which are added up in order.
+// Long sums go in parts of one size, which are added up in order. In parts
+// sums of integers wrap too.
+template <typename T>
 void RunDotLines(const GemmProblem& p) {
   constexpr int64_t kPart = 1 << 15;
   const LinesProblem l = LinesOf(p);
   const int64_t parts = (p.k + kPart - 1) / kPart;
-  std::vector<float> sums(parts > 1 ? BatchSize(p) * l.count * parts : 0);
-  float* const c = static_cast<float*>(p.c);
-  float* const out = parts > 1 ? sums.data() : c;
-  const DotLinesFunction dot = FindDotLines();
+  std::vector<T> sums(parts > 1 ? BatchSize(p) * l.count * parts : 0);
+  T* const c = static_cast<T*>(p.c);
+  T* const out = parts > 1 ? sums.data() : c;
+  const DotLinesFunction<T> dot = FindDotLines<T>();
   // By entries, their lines and parts of these.
   const int64_t per_entry = l.count * parts;
   const int64_t grain =
@@ -241,7 +251,7 @@ void RunDotLines(const GemmProblem& p) {
       // Several whole lines, or a part of one.
       const int64_t count = parts > 1 ? 1 : std::min(l.count - line, e - b);
       const auto at = [&](const GemmOperand& x) {
-        return static_cast<const float*>(x.data) +
+        return static_cast<const T*>(x.data) +
                BatchOffset(p.batch, x.batch_strides, entry) + part * kPart;
       };
       dot(at(*l.lines) + line * l.step, l.step, at(*l.vector),
@@ -249,11 +259,19 @@ void RunDotLines(const GemmProblem& p) {
       b += count;
     }
   });
-  const auto* bias = static_cast<const float*>(p.bias);
+  const auto add = [](T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<uint64_t>(a) +
+                            static_cast<uint64_t>(b));
+    } else {
+      return a + b;
+    }
+  };
+  const auto* bias = static_cast<const T*>(p.bias);
   for (int64_t i = 0; i < BatchSize(p) * l.count; ++i) {
     for (int64_t part = 0; parts > 1 && part < parts; ++part)
-      c[i] = part == 0 ? sums[i * parts] : c[i] + sums[i * parts + part];
-    if (bias != nullptr) c[i] += bias[p.n == 1 ? 0 : i % l.count];
+      c[i] = part == 0 ? sums[i * parts] : add(c[i], sums[i * parts + part]);
+    if (bias != nullptr) c[i] = add(c[i], bias[p.n == 1 ? 0 : i % l.count]);
   }
 }
 
@@ -301,12 +319,6 @@ void TurnColumnToRow(GemmProblem& p) {
   std::swap(p.m, p.n);
 }
 
-bool IsTiny(const GemmProblem& p) {
-  // Divisions instead of products: these never overflow.
-  const int64_t limit = kTinyWork / BatchSize(p);
-  return p.m <= limit && p.n <= limit / p.m && p.k <= limit / (p.m * p.n);
-}
-
 }  // namespace
 
 void SimplifyGemm(GemmProblem& p) {
@@ -349,9 +361,12 @@ void Gemm(GemmProblem& p) {
   if (p.k == 0) return FillWithoutProduct(p);
   switch (p.dtype) {
     case DType::kFloat32:
-      if (IsTiny(p)) break;
+      if (IsTiny(p)) {
+        if (SuitsDotLines(p)) return RunDotLines<float>(p);
+        break;
+      }
       TurnColumnToRow(p);
-      if (SuitsDotLines(p)) return RunDotLines(p);
+      if (SuitsDotLines(p)) return RunDotLines<float>(p);
       if (SuitsAddRows(p)) return RunAddRows(p);
       GemmOneDnn(p);
       return;
@@ -362,6 +377,13 @@ void Gemm(GemmProblem& p) {
       return GemmInFloat(p);
     case DType::kFloat64:
       if (SuitsDoubleProduct(p)) return RunDoubles(p);
+      if (SuitsDotLines(p)) return RunDotLines<double>(p);
+      break;
+    case DType::kInt32:
+      if (SuitsDotLines(p)) return RunDotLines<int32_t>(p);
+      break;
+    case DType::kInt64:
+      if (SuitsDotLines(p)) return RunDotLines<int64_t>(p);
       break;
     default:
       break;

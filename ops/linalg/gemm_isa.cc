@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "ops/for_machine.h"
 #include "ops/linalg/dot_lines.h"
 #include "ops/linalg/double_product.h"
@@ -10,9 +12,15 @@ GemmPanelFunction FindGemmPanel(DType dtype) {
                     avx512::GemmPanelFor)(dtype);
 }
 
-DotLinesFunction FindDotLines() {
-  return ForMachine(sse2::DotLines, avx2::DotLines, avx512::DotLines);
+template <typename T>
+DotLinesFunction<T> FindDotLines() {
+  return ForMachine<std::remove_pointer_t<DotLinesFunction<T>>>(
+      sse2::DotLines, avx2::DotLines, avx512::DotLines);
 }
+template DotLinesFunction<float> FindDotLines<float>();
+template DotLinesFunction<double> FindDotLines<double>();
+template DotLinesFunction<int32_t> FindDotLines<int32_t>();
+template DotLinesFunction<int64_t> FindDotLines<int64_t>();
 
 AddRowsFunction FindAddRows() {
   return ForMachine(sse2::AddRows, avx2::AddRows, avx512::AddRows);

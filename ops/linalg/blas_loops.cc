@@ -357,8 +357,9 @@ void Rotate(bool rows, bool forward, int64_t m, int64_t n,
 
 template <typename T>
 constexpr BlasLoops<T> kLoops = {
-    Axpy<T>, Dot<T>,  Scale<T>,  Squares<T>,    Gemv<T>,       GemvTurned<T>,
-    Ger<T>,  Hemv<T>, Rotate<T>, blas::Gemm<T>, blas::Trmm<T>, blas::Her2k<T>,
+    Axpy<T>,       Dot<T>,        Scale<T>,      Squares<T>,     Gemv<T>,
+    GemvTurned<T>, Ger<T>,        Hemv<T>,       Rotate<T>,      blas::Gemm<T>,
+    blas::Trmm<T>, blas::Trsm<T>, blas::Herk<T>, blas::Her2k<T>,
 };
 
 }  // namespace

@@ -55,6 +55,14 @@ struct BlasLoops {
   // a, whose diagonal is taken for ones if `unit`.
   void (*trmm)(bool left, bool upper, Form form, bool unit, int64_t m,
                int64_t n, T alpha, const T* a, int64_t lda, T* b, int64_t ldb);
+  // b[m, n] = alpha form(a)^-1 b, or alpha b form(a)^-1 if not `left`, of a
+  // triangle a as above. Division by 0 gives inf and NaN.
+  void (*trsm)(bool left, bool upper, Form form, bool unit, int64_t m,
+               int64_t n, T alpha, const T* a, int64_t lda, T* b, int64_t ldb);
+  // One triangle of c [n, n] = alpha a a^H + beta c, of a [n, k]; or of alpha
+  // a^H a, of a [k, n], if `turned`. The diagonal becomes real.
+  void (*herk)(bool upper, bool turned, int64_t n, int64_t k, RealOf<T> alpha,
+               const T* a, int64_t lda, RealOf<T> beta, T* c, int64_t ldc);
   // One triangle of c [n, n] = alpha a b^H + conj(alpha) b a^H + beta c, of a
   // and b [n, k]; or of alpha a^H b + conj(alpha) b^H a, of a and b [k, n], if
   // `turned`. The diagonal stays real.

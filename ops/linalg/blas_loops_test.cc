@@ -334,5 +334,93 @@ TYPED_TEST(BlasLoopsTest, Triangles) {
   }
 }
 
+// Products with the solutions give what was on the right hand side.
+TYPED_TEST(BlasLoopsTest, TriangularSystems) {
+  using T = TypeParam;
+  for (const auto* loops : this->all_) {
+    for (int64_t order : {1, 2, 31, 32, 33, 64, 70, 130}) {
+      for (int64_t others : {1, 3, 8, 16, 17, 40}) {
+        for (int mask = 0; mask < 24; ++mask) {
+          const bool left = mask & 1, upper = mask & 2, unit = mask & 4;
+          const Form form = kForms[mask / 8];
+          const int64_t m = left ? order : others, n = left ? others : order;
+          const int64_t lda = order + 3, ldb = m + 2;
+          std::vector<T> a = this->Random(lda * order);
+          // Of random triangles solutions grow with their order.
+          for (T& x : a) x /= static_cast<T>(order);
+          for (int64_t i = 0; i < order; ++i)
+            a[i * (lda + 1)] = this->Random() + T(2);
+          const std::vector<T> wanted = this->Random(ldb * n);
+          std::vector<T> b = wanted;
+          const T alpha = this->Random();
+          loops->trsm(left, upper, form, unit, m, n, alpha, a.data(), lda,
+                      b.data(), ldb);
+          std::vector<T> product = b;
+          loops->trmm(left, upper, form, unit, m, n, T(1), a.data(), lda,
+                      product.data(), ldb);
+          std::vector<T> scaled = wanted;
+          for (int64_t j = 0; j < n; ++j)
+            for (int64_t i = 0; i < m; ++i) scaled[i + j * ldb] *= alpha;
+          this->ExpectNear(product, scaled, 4 * order, "trsm");
+          // Beside the matrix nothing is written.
+          for (int64_t j = 0; j < n; ++j)
+            for (int64_t i = m; i < ldb; ++i)
+              ASSERT_EQ(b[i + j * ldb], wanted[i + j * ldb]);
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(BlasLoopsTest, QuotientsOfAnyRange) {
+  using T = TypeParam;
+  using R = decltype(std::abs(T()));
+  for (const auto* loops : this->all_) {
+    for (const R size : {std::numeric_limits<R>::max() / 8,
+                         std::numeric_limits<R>::min() * 8}) {
+      const T a = size * this->Random(), b = size * this->Random();
+      T x = b;
+      loops->trsm(true, true, Form::kAsIs, false, 1, 1, T(1), &a, 1, &x, 1);
+      const T wanted = (b / size) / (a / size);
+      EXPECT_LE(std::abs(x - wanted),
+                16 * std::numeric_limits<R>::epsilon() * std::abs(wanted));
+    }
+  }
+}
+
+TYPED_TEST(BlasLoopsTest, SquaresOfMatrices) {
+  using T = TypeParam;
+  using R = decltype(std::abs(T()));
+  for (const auto* loops : this->all_) {
+    for (int64_t n : {1, 5, 48, 49, 101}) {
+      for (int mask = 0; mask < 4; ++mask) {
+        const bool upper = mask & 1, turned = mask & 2;
+        const int64_t k = 6, ld = (turned ? k : n) + 1, ldc = n + 1;
+        const auto a = this->Random(ld * (n + k));
+        const R alpha = std::real(this->Random()),
+                beta = std::real(this->Random());
+        auto c = this->Random(ldc * n), wanted = c;
+        const auto element = [&](int64_t i, int64_t p) {
+          return turned ? Conjugate(a[p + i * ld]) : a[i + p * ld];
+        };
+        for (int64_t j = 0; j < n; ++j) {
+          for (int64_t i = 0; i < n; ++i) {
+            if (upper ? i > j : i < j) continue;
+            T sum = 0;
+            for (int64_t p = 0; p < k; ++p)
+              sum += element(i, p) * Conjugate(element(j, p));
+            T& to = wanted[i + j * ldc];
+            to = alpha * sum + beta * to;
+            if (i == j) to = std::real(to);
+          }
+        }
+        loops->herk(upper, turned, n, k, alpha, a.data(), ld, beta, c.data(),
+                    ldc);
+        this->ExpectNear(c, wanted, 4 * k, "herk");
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace proa::inline v0::ops

@@ -344,6 +344,155 @@ void Trmm(bool left, bool upper, Form form, bool unit, int64_t m, int64_t n,
   }
 }
 
+// Element (i, j) of x = t^-1 x is at x + i * step + j * next, of a square t
+// [n, n] that FillSquare made, n <= kBlock. Vectors go over j.
+template <typename T>
+void SolveSquare(bool upper, int64_t n, const T* t, int64_t count, T* x,
+                 int64_t step, int64_t next) {
+  using R = typename PartsOf<T>::Real;
+  using P = Parts<R>;
+  constexpr int kParts = PartsOf<T>::kCount, kLanes = P::kLanes;
+  alignas(kVectorBytes) R rows[kBlock][kParts][kLanes];
+  const auto load = [&](int64_t i, int e) { return P::Load(rows[i][e]); };
+  for (int64_t j = 0; j < count; j += kLanes) {
+    const int64_t lanes = std::min<int64_t>(kLanes, count - j);
+    T* const at = x + j * next;
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t l = 0; l < kLanes; ++l) {
+        const T number = l < lanes ? at[i * step + l * next] : T(0);
+        rows[i][0][l] = std::real(number);
+        if constexpr (kParts == 2) rows[i][1][l] = number.imag();
+      }
+    }
+    for (int64_t k = 0; k < n; ++k) {
+      const int64_t p = upper ? n - 1 - k : k;
+      const T pivot = t[p + p * n];
+      auto real = load(p, 0);
+      if constexpr (kParts == 1) {
+        real = real / P::Fill(pivot);
+      } else if (pivot != T(1)) {
+        // The larger part of the divisor is divided by, so that no square
+        // leaves the range of numbers.
+        const auto imaginary = load(p, 1);
+        const R c = pivot.real(), d = pivot.imag();
+        const bool by_real = std::abs(c) >= std::abs(d);
+        const R ratio = by_real ? d / c : c / d;
+        const auto r = P::Fill(ratio);
+        const auto under = P::Fill(by_real ? c + d * ratio : c * ratio + d);
+        real = (by_real ? load(p, 0) + imaginary * r
+                        : load(p, 0) * r + imaginary) /
+               under;
+        P::Store(rows[p][1], (by_real ? imaginary - load(p, 0) * r
+                                      : imaginary * r - load(p, 0)) /
+                                 under);
+      }
+      P::Store(rows[p][0], real);
+      const int64_t begin = upper ? 0 : p + 1, end = upper ? p : n;
+      for (int64_t i = begin; i < end; ++i) {
+        const T f = t[i + p * n];
+        const auto minus = P::Fill(-std::real(f));
+        auto sum = P::MultiplyAdd(minus, real, load(i, 0));
+        if constexpr (kParts == 2) {
+          const auto imaginary = load(p, 1), g = P::Fill(f.imag());
+          sum = P::MultiplyAdd(g, imaginary, sum);
+          P::Store(rows[i][1],
+                   P::MultiplyAdd(
+                       -g, real, P::MultiplyAdd(minus, imaginary, load(i, 1))));
+        }
+        P::Store(rows[i][0], sum);
+      }
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t l = 0; l < lanes; ++l) {
+        if constexpr (kParts == 2) {
+          at[i * step + l * next] = {rows[i][0][l], rows[i][1][l]};
+        } else {
+          at[i * step + l * next] = rows[i][0][l];
+        }
+      }
+    }
+  }
+}
+
+// Halves of the triangle, of which the first one's solution is taken from the
+// other's right hand side by a product.
+template <typename T>
+void SolveHalves(bool left, bool upper, Form form, bool unit, int64_t order,
+                 int64_t others, const T* a, int64_t lda, T* b, int64_t ldb,
+                 T* square) {
+  const bool is_upper = upper == (form == Form::kAsIs);
+  if (order <= kBlock) {
+    FillSquare(upper, form, unit, order, a, lda, square);
+    if (!left) {  // x form(a) = b: of the transpose
+      for (int64_t j = 0; j < order; ++j)
+        for (int64_t i = 0; i < j; ++i)
+          std::swap(square[i + j * order], square[j + i * order]);
+    }
+    SolveSquare(is_upper == left, order, square, others, b, left ? 1 : ldb,
+                left ? ldb : 1);
+    return;
+  }
+  const int64_t half = (order / 2 + kBlock - 1) / kBlock * kBlock;
+  const bool second_first = is_upper == left;
+  const int64_t first = second_first ? half : 0, second = half - first;
+  const int64_t of_first = second_first ? order - half : half;
+  const int64_t of_second = order - of_first;
+  const int64_t step = left ? 1 : ldb;
+  SolveHalves(left, upper, form, unit, of_first, others, a + first * (lda + 1),
+              lda, b + first * step, ldb, square);
+  if (left) {
+    Gemm<T>(form, Form::kAsIs, of_second, others, of_first, T(-1),
+            ElementOf(form, a, lda, second, first), lda, b + first, ldb, T(1),
+            b + second, ldb);
+  } else {
+    Gemm<T>(Form::kAsIs, form, others, of_second, of_first, T(-1),
+            b + first * ldb, ldb, ElementOf(form, a, lda, first, second), lda,
+            T(1), b + second * ldb, ldb);
+  }
+  SolveHalves(left, upper, form, unit, of_second, others,
+              a + second * (lda + 1), lda, b + second * step, ldb, square);
+}
+
+template <typename T>
+void Trsm(bool left, bool upper, Form form, bool unit, int64_t m, int64_t n,
+          T alpha, const T* a, int64_t lda, T* b, int64_t ldb) {
+  if (m <= 0 || n <= 0) return;
+  if (alpha != T(1)) ScaleBy(alpha, m, n, b, ldb);
+  Scratch<T> square(kBlock * kBlock);
+  SolveHalves(left, upper, form, unit, left ? m : n, left ? n : m, a, lda, b,
+              ldb, square.data());
+}
+
+template <typename T>
+void Herk(bool upper, bool turned, int64_t n, int64_t k, RealOf<T> alpha,
+          const T* a, int64_t lda, RealOf<T> beta, T* c, int64_t ldc) {
+  const Form first = turned ? Form::kAdjoint : Form::kAsIs;
+  const Form second = turned ? Form::kAsIs : Form::kAdjoint;
+  const auto multiply = [&](int64_t i, int64_t j, int64_t rows, int64_t columns,
+                            T scale, T* to, int64_t row) {
+    Gemm<T>(first, second, rows, columns, k, T(alpha),
+            ElementOf(first, a, lda, i, 0), lda,
+            ElementOf(second, a, lda, 0, j), lda, scale, to, row);
+  };
+  constexpr int64_t kSide = 48;
+  T square[kSide * kSide];
+  for (int64_t j = 0; j < n; j += kSide) {
+    const int64_t side = std::min(kSide, n - j);
+    multiply(j, j, side, side, T(0), square, side);
+    for (int64_t q = 0; q < side; ++q) {
+      const int64_t begin = upper ? 0 : q, end = upper ? q + 1 : side;
+      T* const to = c + j + (j + q) * ldc;
+      for (int64_t p = begin; p < end; ++p) {
+        const T before = beta == 0 ? T(0) : beta * to[p];
+        to[p] = before + square[p + q * side];
+      }
+      to[q] = std::real(to[q]);
+    }
+    const int64_t i = upper ? 0 : j + side;
+    multiply(i, j, upper ? j : n - i, side, T(beta), c + i + j * ldc, ldc);
+  }
+}
+
 template <typename T>
 void Her2k(bool upper, bool turned, int64_t n, int64_t k, T alpha, const T* a,
            int64_t lda, const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {

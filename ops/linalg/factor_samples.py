@@ -36,7 +36,8 @@ def _lu(a, pivot):
     m, n = a.shape
     pivots, info = [], 0
     for k in range(min(m, n)):
-        p = k + int(np.argmax(np.abs(a[k:, k]))) if pivot else k
+        # Complex numbers are compared as LAPACK does.
+        p = k + int(np.argmax(np.abs(a[k:, k].real) + np.abs(a[k:, k].imag))) if pivot else k
         pivots.append(p + 1)
         a[[k, p]] = a[[p, k]]
         if a[k, k] == 0:

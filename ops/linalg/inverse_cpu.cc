@@ -7,10 +7,13 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "ops/linalg/blas_loops.h"
 #include "ops/linalg/factor_loops.h"
 #include "ops/linalg/inverse_kernels.h"
+#include "ops/linalg/lapack.h"
 #include "ops/linalg/leveling.h"
 #include "ops/linalg/small_matrix.h"
 #include "tensor/dtype.h"
@@ -89,19 +92,20 @@ void ForEachMatrix(const Tensor& x, F&& f) {
 }
 
 // LU of a matrix; of an empty one (which Eigen refuses) nothing. Small and
-// large real ones are taken as they lie, the latter by blocks.
+// large real ones are taken as they lie, the latter by blocks; large complex
+// ones go through LAPACK.
 template <typename T>
 class Factors {
  public:
   explicit Factors(const ConstMap<T>& a) : size_(a.rows()) {
+    if (dense::IsSmall<T>(size_)) {
+      std::copy_n(a.data(), size_ * size_, small_);
+      dense::VisitSmall(size_, [&]<int kN>(std::integral_constant<int, kN>) {
+        return dense::SmallLu<kN>(small_, small_swaps_);
+      });
+      return;
+    }
     if constexpr (std::is_floating_point_v<T>) {
-      if (dense::IsSmall<T>(size_)) {
-        std::copy_n(a.data(), size_ * size_, small_);
-        dense::VisitSmall(size_, [&]<int kN>(std::integral_constant<int, kN>) {
-          return dense::SmallLu<kN>(small_, small_swaps_);
-        });
-        return;
-      }
       if (size_ >= kLeastForBlocks) {
         by_blocks_ = a;
         swaps_.resize(size_);
@@ -110,6 +114,15 @@ class Factors {
       }
     }
     if (size_ == 0) return;
+    if constexpr (Eigen::NumTraits<T>::IsComplex) {
+      if (size_ >= kLeastForLapack && dense::AreOrdinary(a.data(), a.size())) {
+        by_blocks_ = a;
+        swaps_.resize(size_);
+        lapack::Lu(size_, size_, by_blocks_.data(), swaps_.data());
+        for (int32_t& swap : swaps_) --swap;
+        return;
+      }
+    }
     // Eigen divides complex numbers by the squares of their parts.
     if constexpr (Eigen::NumTraits<T>::IsComplex) level_ = dense::Leveling(a);
     if (level_ == 1) {
@@ -136,18 +149,18 @@ class Factors {
 
   // If no pivot is 0.
   void WriteInverse(Map<T> out) const {
+    if (dense::IsSmall<T>(size_)) {
+      T* const x = out.data();
+      out.setIdentity();
+      dense::VisitSmall(size_, [&]<int kN>(std::integral_constant<int, kN>) {
+        dense::SwapRows<kN, false>(small_swaps_, x, kN);
+        dense::SolveSmallTriangle<kN, false, false>(small_, x, kN);
+        dense::SolveSmallTriangle<kN, true, false>(small_, x, kN);
+        return true;
+      });
+      return;
+    }
     if constexpr (std::is_floating_point_v<T>) {
-      if (dense::IsSmall<T>(size_)) {
-        T* const x = out.data();
-        out.setIdentity();
-        dense::VisitSmall(size_, [&]<int kN>(std::integral_constant<int, kN>) {
-          dense::SwapRows<kN, false>(small_swaps_, x, kN);
-          dense::SolveSmallTriangle<kN, false, false>(small_, x, kN);
-          dense::SolveSmallTriangle<kN, true, false>(small_, x, kN);
-          return true;
-        });
-        return;
-      }
       if (!swaps_.empty()) {
         const FactorLoops<T>& loops = FindFactorLoops<T>();
         const T* const lu = by_blocks_.data();
@@ -163,12 +176,26 @@ class Factors {
         return;
       }
     }
+    if constexpr (Eigen::NumTraits<T>::IsComplex) {
+      if (!swaps_.empty()) {
+        const BlasLoops<T>& loops = FindBlasLoops<T>();
+        out.setIdentity();
+        for (int64_t j = 0; j < size_; ++j) {
+          for (int64_t i = 0; i < size_; ++i)
+            std::swap(out(i, j), out(swaps_[i], j));
+        }
+        for (const bool upper : {false, true})
+          loops.trsm(true, upper, Form::kAsIs, !upper, size_, size_, T(1),
+                     by_blocks_.data(), size_, out.data(), size_);
+        return;
+      }
+    }
     out = lu_.inverse();
     if (level_ != 1) out *= T(level_);
   }
 
  private:
-  static constexpr int64_t kLeastForBlocks = 64;
+  static constexpr int64_t kLeastForBlocks = 64, kLeastForLapack = 16;
   int64_t size_;
   Real<T> level_ = 1;
   Eigen::PartialPivLU<Matrix<T>> lu_;

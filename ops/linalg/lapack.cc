@@ -58,6 +58,22 @@ PROA_DECLARE(double, proa_lapack_dgeev_, proa_lapack_dgesdd_,
 PROA_DECLARE(float, Complex64, proa_lapack_cheevd_)
 PROA_DECLARE(double, Complex128, proa_lapack_zheevd_)
 #undef PROA_DECLARE
+
+#define PROA_DECLARE(T, getrf2, potrf2, geqrf, ungqr)                         \
+  void getrf2(const int32_t* m, const int32_t* n, T* a, const int32_t* lda,   \
+              int32_t* ipiv, int32_t* info);                                  \
+  void potrf2(const char* uplo, const int32_t* n, T* a, const int32_t* lda,   \
+              int32_t* info, size_t);                                         \
+  void geqrf(const int32_t* m, const int32_t* n, T* a, const int32_t* lda,    \
+             T* tau, T* work, const int32_t* lwork, int32_t* info);           \
+  void ungqr(const int32_t* m, const int32_t* n, const int32_t* k, T* a,      \
+             const int32_t* lda, const T* tau, T* work, const int32_t* lwork, \
+             int32_t* info);
+PROA_DECLARE(Complex64, proa_lapack_cgetrf2_, proa_lapack_cpotrf2_,
+             proa_lapack_cgeqrf_, proa_lapack_cungqr_)
+PROA_DECLARE(Complex128, proa_lapack_zgetrf2_, proa_lapack_zpotrf2_,
+             proa_lapack_zgeqrf_, proa_lapack_zungqr_)
+#undef PROA_DECLARE
 }  // extern "C"
 
 namespace proa::inline v0::ops::lapack {
@@ -83,13 +99,25 @@ struct Names<Complex64> {
   static constexpr auto* kGeev = proa_lapack_cgeev_;
   static constexpr auto* kGesdd = proa_lapack_cgesdd_;
   static constexpr auto* kHeevd = proa_lapack_cheevd_;
+  static constexpr auto* kGetrf2 = proa_lapack_cgetrf2_;
+  static constexpr auto* kPotrf2 = proa_lapack_cpotrf2_;
+  static constexpr auto* kGeqrf = proa_lapack_cgeqrf_;
+  static constexpr auto* kUngqr = proa_lapack_cungqr_;
 };
 template <>
 struct Names<Complex128> {
   static constexpr auto* kGeev = proa_lapack_zgeev_;
   static constexpr auto* kGesdd = proa_lapack_zgesdd_;
   static constexpr auto* kHeevd = proa_lapack_zheevd_;
+  static constexpr auto* kGetrf2 = proa_lapack_zgetrf2_;
+  static constexpr auto* kPotrf2 = proa_lapack_zpotrf2_;
+  static constexpr auto* kGeqrf = proa_lapack_zgeqrf_;
+  static constexpr auto* kUngqr = proa_lapack_zungqr_;
 };
+
+// Columns of a block of reflections, as ilaenv (lapack_symbols.cc) says or
+// more.
+constexpr int64_t kMostColumns = 32;
 
 template <typename T>
 inline constexpr bool kIsReal = std::is_floating_point_v<T>;
@@ -238,6 +266,44 @@ bool Singular(int64_t m, int64_t n, bool full, T* a, RealOf<T>* s, T* u,
   return Converged("gesdd", info);
 }
 
+template <typename T>
+int32_t Lu(int64_t m, int64_t n, T* a, int32_t* swaps) {
+  const int32_t rows = Narrow(m), columns = Narrow(n);
+  Narrow(m * n);  // indices are of 32 bits
+  int32_t info = 0;
+  Names<T>::kGetrf2(&rows, &columns, a, &rows, swaps, &info);
+  Converged("getrf2", info);
+  return info;
+}
+
+template <typename T>
+int32_t Cholesky(int64_t n, T* a) {
+  const int32_t size = Narrow(n);
+  Narrow(n * n);
+  int32_t info = 0;
+  Names<T>::kPotrf2("U", &size, a, &size, &info, 1);
+  Converged("potrf2", info);
+  return info;
+}
+
+template <typename T>
+void Qr(int64_t m, int64_t n, int64_t columns, T* a, T* q) {
+  const int32_t rows = Narrow(m), width = Narrow(n), k = std::min(rows, width);
+  Narrow(m * std::max(n, columns));
+  const std::unique_ptr<T[]> scales(new T[k]);
+  const Workspace<T> work(kMostColumns * std::max(n, columns));
+  int32_t info = 0;
+  Names<T>::kGeqrf(&rows, &width, a, &rows, scales.get(), work.data(),
+                   &work.size(), &info);
+  Converged("geqrf", info);
+  if (q == nullptr) return;
+  const int32_t wanted = Narrow(columns);
+  std::copy_n(a, m * k, q);
+  Names<T>::kUngqr(&rows, &wanted, &k, q, &rows, scales.get(), work.data(),
+                   &work.size(), &info);
+  Converged("ungqr", info);
+}
+
 #define PROA_INSTANTIATE(T)                                          \
   template bool GeneralEigen(int64_t, T*, std::complex<RealOf<T>>*,  \
                              std::complex<RealOf<T>>*);              \
@@ -245,6 +311,14 @@ bool Singular(int64_t m, int64_t n, bool full, T* a, RealOf<T>* s, T* u,
   template bool Singular(int64_t, int64_t, bool, T*, RealOf<T>*, T*, T*);
 PROA_INSTANTIATE(float)
 PROA_INSTANTIATE(double)
+PROA_INSTANTIATE(Complex64)
+PROA_INSTANTIATE(Complex128)
+#undef PROA_INSTANTIATE
+
+#define PROA_INSTANTIATE(T)                            \
+  template int32_t Lu(int64_t, int64_t, T*, int32_t*); \
+  template int32_t Cholesky(int64_t, T*);              \
+  template void Qr(int64_t, int64_t, int64_t, T*, T*);
 PROA_INSTANTIATE(Complex64)
 PROA_INSTANTIATE(Complex128)
 #undef PROA_INSTANTIATE

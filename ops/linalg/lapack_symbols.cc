@@ -466,21 +466,35 @@ PROA_DEFINE(Complex128, zdotu, false)
 PROA_DEFINE(Complex128, zdotc, true)
 #undef PROA_DEFINE
 
-#define PROA_DEFINE(R, T, scal, asum, trsv)                                   \
-  void PROA_LAPACK(scal)(const int32_t* n, const T* alpha, T* x,              \
-                         const int32_t* incx) {                               \
-    Scale(*n, *alpha, x, *incx);                                              \
-  }                                                                           \
-  R PROA_LAPACK(asum)(const int32_t* n, const T* x, const int32_t* incx) {    \
-    return SumOfSizes(*n, x, *incx);                                          \
-  }                                                                           \
-  void PROA_LAPACK(trsv)(const char* uplo, const char* trans,                 \
-                         const char* diag, const int32_t* n, const T* a,      \
-                         const int32_t* lda, T* x, const int32_t* incx) {     \
-    Trsv(Is(uplo, 'u'), FormOf(trans), Is(diag, 'u'), *n, a, *lda, x, *incx); \
+#define PROA_DEFINE(R, T, scal, asum, trsv, the_trsm, the_herk)                \
+  void PROA_LAPACK(the_trsm)(                                                  \
+      const char* side, const char* uplo, const char* form, const char* diag,  \
+      const int32_t* m, const int32_t* n, const T* alpha, const T* a,          \
+      const int32_t* lda, T* b, const int32_t* ldb) {                          \
+    FindBlasLoops<T>().trsm(Is(side, 'l'), Is(uplo, 'u'), FormOf(form),        \
+                            Is(diag, 'u'), *m, *n, *alpha, a, *lda, b, *ldb);  \
+  }                                                                            \
+  void PROA_LAPACK(the_herk)(const char* uplo, const char* trans,              \
+                             const int32_t* n, const int32_t* k,               \
+                             const R* alpha, const T* a, const int32_t* lda,   \
+                             const R* beta, T* c, const int32_t* ldc) {        \
+    FindBlasLoops<T>().herk(Is(uplo, 'u'), !Is(trans, 'n'), *n, *k, *alpha, a, \
+                            *lda, *beta, c, *ldc);                             \
+  }                                                                            \
+  void PROA_LAPACK(scal)(const int32_t* n, const T* alpha, T* x,               \
+                         const int32_t* incx) {                                \
+    Scale(*n, *alpha, x, *incx);                                               \
+  }                                                                            \
+  R PROA_LAPACK(asum)(const int32_t* n, const T* x, const int32_t* incx) {     \
+    return SumOfSizes(*n, x, *incx);                                           \
+  }                                                                            \
+  void PROA_LAPACK(trsv)(const char* uplo, const char* trans,                  \
+                         const char* diag, const int32_t* n, const T* a,       \
+                         const int32_t* lda, T* x, const int32_t* incx) {      \
+    Trsv(Is(uplo, 'u'), FormOf(trans), Is(diag, 'u'), *n, a, *lda, x, *incx);  \
   }
-PROA_DEFINE(float, Complex64, cscal, scasum, ctrsv)
-PROA_DEFINE(double, Complex128, zscal, dzasum, ztrsv)
+PROA_DEFINE(float, Complex64, cscal, scasum, ctrsv, ctrsm, cherk)
+PROA_DEFINE(double, Complex128, zscal, dzasum, ztrsv, ztrsm, zherk)
 #undef PROA_DEFINE
 
 // Whether two letters are one but for their case.

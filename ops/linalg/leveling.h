@@ -3,9 +3,12 @@
 #define PROA_OPS_LINALG_LEVELING_H_
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <type_traits>
 
 #define EIGEN_DONT_PARALLELIZE
 #include "Eigen/Core"
@@ -29,6 +32,28 @@ typename Eigen::NumTraits<typename M::Scalar>::Real Leveling(const M& a) {
   using R = typename Eigen::NumTraits<typename M::Scalar>::Real;
   if (a.size() == 0) return 1;
   return LevelingOf<R>(a.cwiseAbs().maxCoeff());
+}
+
+// The same of `count` numbers, by the largest of their parts; 0 if one is NaN
+// or infinite.
+template <typename T>
+auto LevelingOfParts(const T* a, int64_t count) {
+  using R = typename Eigen::NumTraits<T>::Real;
+  using Bits = std::conditional_t<sizeof(R) == 4, uint32_t, uint64_t>;
+  const R* const parts = reinterpret_cast<const R*>(a);
+  constexpr int64_t kParts = sizeof(T) / sizeof(R);
+  // Of all without signs, as integers: those of NaN are larger than infinity's.
+  Bits largest = 0;
+  for (int64_t i = 0; i < count * kParts; ++i) {
+    largest =
+        std::max(largest, std::bit_cast<Bits>(parts[i]) & (~Bits(0) >> 1));
+  }
+  const R size = std::bit_cast<R>(largest);
+  return std::isfinite(size) ? LevelingOf<R>(size) : R(0);
+}
+template <typename T>
+bool AreOrdinary(const T* a, int64_t count) {
+  return LevelingOfParts(a, count) == 1;
 }
 
 }  // namespace proa::inline v0::ops::dense

@@ -1,9 +1,11 @@
 // Matrices of the decompositions: Eigen's, and views of dense row-major memory.
 // A decomposition of Eigen takes long to compile for a type, so complex64 goes
-// through complex128 there. Heavy: for the sources of the decompositions only.
+// through complex128 there; large complex ones are LAPACK's (lapack.h). Heavy:
+// for the sources of the decompositions only.
 #ifndef PROA_OPS_LINALG_MATRIX_H_
 #define PROA_OPS_LINALG_MATRIX_H_
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -40,6 +42,21 @@ template <typename T, typename M>
 void Write(const M& m, T* out) {
   Rows<T>(out, m.rows(), m.cols()) = m.template cast<T>();
 }
+// to [n, m] = the transpose of from [m, n], both row-major, by squares that the
+// nearest cache holds.
+template <typename T>
+void Transpose(const T* from, int64_t m, int64_t n, T* to) {
+  constexpr int64_t kSide = 16;
+  for (int64_t i0 = 0; i0 < m; i0 += kSide) {
+    const int64_t i1 = std::min(m, i0 + kSide);
+    for (int64_t j0 = 0; j0 < n; j0 += kSide) {
+      const int64_t j1 = std::min(n, j0 + kSide);
+      for (int64_t j = j0; j < j1; ++j)
+        for (int64_t i = i0; i < i1; ++i) to[j * m + i] = from[i * n + j];
+    }
+  }
+}
+
 template <typename T>
 T NaN() {
   constexpr auto nan = std::numeric_limits<Real<T>>::quiet_NaN();

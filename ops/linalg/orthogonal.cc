@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/linalg/factor_loops.h"
+#include "ops/linalg/lapack.h"
 #include "ops/linalg/leveling.h"
 #include "ops/linalg/matrix.h"
 #include "ops/linalg/small_matrix.h"
@@ -69,6 +70,22 @@ void Qr(const T* a, int64_t m, int64_t n, int64_t columns, T* q, T* r) {
       return;
     }
     if (std::max({m, n, columns}) <= kMostReflected)
+      return SmallQr(a, m, n, columns, q, r);
+  } else {
+    constexpr int64_t kLeastForLapack = 16;
+    if (std::min(m, n) >= kLeastForLapack && AreOrdinary(a, m * n)) {
+      std::vector<T> work(m * n), turned(q == nullptr ? 0 : m * columns);
+      Transpose(a, m, n, work.data());
+      lapack::Qr(m, n, columns, work.data(),
+                 q == nullptr ? nullptr : turned.data());
+      if (q != nullptr) Transpose(turned.data(), columns, m, q);
+      for (int64_t i = 0; i < columns; ++i) {
+        for (int64_t j = 0; j < n; ++j)
+          r[i * n + j] = j >= i && i < m ? work[j * m + i] : T(0);
+      }
+      return;
+    }
+    if (std::max({m, n, columns}) <= kMostReflected && AreOrdinary(a, m * n))
       return SmallQr(a, m, n, columns, q, r);
   }
   using W = Work<T>;

@@ -1,4 +1,4 @@
-// LU and triangular systems of a real matrix of a few rows, whose sizes are
+// LU and triangular systems of a matrix of a few rows, whose sizes are
 // known when it is compiled: of many small matrices, loops and memory of their
 // own take longer than what they compute. Row-major, as they lie.
 #ifndef PROA_OPS_LINALG_SMALL_MATRIX_H_
@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -17,8 +18,66 @@ inline constexpr int64_t kMostSmall = 8;
 // Whether matrices [n, n] of T are small ones.
 template <typename T>
 constexpr bool IsSmall(int64_t n) {
-  return std::is_floating_point_v<T> && n >= 1 && n <= kMostSmall;
+  return n >= 1 && n <= kMostSmall;
 }
+
+// Of real numbers and, without the care for infinities that C++ takes, of
+// complex ones.
+template <typename T>
+T Times(T a, T b) {
+  return a * b;
+}
+template <typename R>
+std::complex<R> Times(std::complex<R> a, std::complex<R> b) {
+  return {a.real() * b.real() - a.imag() * b.imag(),
+          a.real() * b.imag() + a.imag() * b.real()};
+}
+template <typename T>
+T ConjugateOf(T x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return x;
+  } else {
+    return std::conj(x);
+  }
+}
+// What pivots are compared by; of complex numbers as LAPACK does.
+template <typename T>
+auto SizeOf(T x) {
+  return std::abs(std::real(x)) + std::abs(std::imag(x));
+}
+template <typename T>
+requires std::is_floating_point_v<T> T SizeOf(T x) { return std::abs(x); }
+
+// Divides by one number: complex ones by the larger part of it first, so that
+// no square leaves the range.
+template <typename T>
+class Divisor {
+ public:
+  explicit Divisor(T x) : x_(x) {}
+  T Of(T a) const { return a / x_; }
+
+ private:
+  T x_;
+};
+template <typename R>
+class Divisor<std::complex<R>> {
+ public:
+  explicit Divisor(std::complex<R> x) {
+    by_real_ = std::abs(x.real()) >= std::abs(x.imag());
+    ratio_ = by_real_ ? x.imag() / x.real() : x.real() / x.imag();
+    under_ =
+        by_real_ ? x.real() + x.imag() * ratio_ : x.real() * ratio_ + x.imag();
+  }
+  std::complex<R> Of(std::complex<R> a) const {
+    const R c = a.real(), d = a.imag();
+    return {(by_real_ ? c + d * ratio_ : c * ratio_ + d) / under_,
+            (by_real_ ? d - c * ratio_ : d * ratio_ - c) / under_};
+  }
+
+ private:
+  bool by_real_;
+  R ratio_, under_;
+};
 
 // f(std::integral_constant<int, n>()) for 1 <= n <= kMostSmall.
 template <typename F>
@@ -42,10 +101,10 @@ int32_t SmallLu(T* a, int32_t* swaps) {
 #pragma GCC unroll 8
   for (int k = 0; k < kN; ++k) {
     int32_t at = k;
-    T most = std::abs(a[k * kN + k]);
+    auto most = SizeOf(a[k * kN + k]);
 #pragma GCC unroll 8
     for (int i = k + 1; i < kN; ++i) {
-      const T size = std::abs(a[i * kN + k]);
+      const auto size = SizeOf(a[i * kN + k]);
       const bool more = size > most;
       at = more ? i : at;
       most = more ? size : most;
@@ -60,12 +119,14 @@ int32_t SmallLu(T* a, int32_t* swaps) {
       if (zero == 0) zero = k + 1;
       continue;  // what is below is 0 too
     }
+    const Divisor<T> divide(pivot);
 #pragma GCC unroll 8
     for (int i = k + 1; i < kN; ++i) {
-      const T factor = a[i * kN + k] / pivot;
+      const T factor = divide.Of(a[i * kN + k]);
       a[i * kN + k] = factor;
 #pragma GCC unroll 8
-      for (int j = k + 1; j < kN; ++j) a[i * kN + j] -= factor * a[k * kN + j];
+      for (int j = k + 1; j < kN; ++j)
+        a[i * kN + j] -= Times(factor, a[k * kN + j]);
     }
   }
   return zero;
@@ -83,11 +144,11 @@ void SwapRows(const int32_t* swaps, T* x, int64_t columns) {
 }
 
 // x [kN, columns] = t^-1 x for the triangle of SmallLu's result that `kUpper`
-// says, or for its transpose. Element (i, j) of what is solved is read at
+// says, or for its adjoint. Element (i, j) of what is solved is read at
 // lu[j, i] then.
-template <int kN, bool kUpper, bool kTransposed, typename T>
+template <int kN, bool kUpper, bool kAdjoint, typename T>
 void SolveSmallTriangle(const T* lu, T* x, int64_t columns) {
-  constexpr bool kFromEnd = kUpper != kTransposed;
+  constexpr bool kFromEnd = kUpper != kAdjoint;
 #pragma GCC unroll 8
   for (int step = 0; step < kN; ++step) {
     const int i = kFromEnd ? kN - 1 - step : step;
@@ -95,18 +156,19 @@ void SolveSmallTriangle(const T* lu, T* x, int64_t columns) {
 #pragma GCC unroll 8
     for (int before = 0; before < step; ++before) {
       const int j = kFromEnd ? kN - 1 - before : before;
-      const T factor = kTransposed ? lu[j * kN + i] : lu[i * kN + j];
+      const T factor = kAdjoint ? ConjugateOf(lu[j * kN + i]) : lu[i * kN + j];
       for (int64_t c = 0; c < columns; ++c)
-        row[c] -= factor * x[j * columns + c];
+        row[c] -= Times(factor, x[j * columns + c]);
     }
     if constexpr (kUpper) {
       const T pivot = lu[i * kN + i];
-      for (int64_t c = 0; c < columns; ++c) row[c] /= pivot;
+      const Divisor<T> divide(kAdjoint ? ConjugateOf(pivot) : pivot);
+      for (int64_t c = 0; c < columns; ++c) row[c] = divide.Of(row[c]);
     }
   }
 }
 
-// x [n, k] = the solution of a x = b, or of its transpose; false if a pivot of
+// x [n, k] = the solution of a x = b, or of a^H x = b; false if a pivot of
 // a is 0.
 template <typename T>
 bool SolveSmall(const T* a, const T* b, int64_t n, int64_t k, bool adjoint,
@@ -117,7 +179,7 @@ bool SolveSmall(const T* a, const T* b, int64_t n, int64_t k, bool adjoint,
     std::copy_n(a, kN * kN, lu);
     if (SmallLu<kN>(lu, swaps) != 0) return false;
     std::copy_n(b, kN * k, x);
-    if (adjoint) {  // U^T L^T P x = b
+    if (adjoint) {  // U^H L^H P x = b
       SolveSmallTriangle<kN, true, true>(lu, x, k);
       SolveSmallTriangle<kN, false, true>(lu, x, k);
       SwapRows<kN, true>(swaps, x, k);
@@ -143,27 +205,31 @@ void SmallQr(const T* a, int64_t m, int64_t n, int64_t columns, T* q, T* r) {
   T work[kMostReflected * kMostReflected], taus[kMostReflected];
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) work[j * m + i] = a[i * n + j];
-  const auto reflect = [&](int64_t s, T* column) {
+  const auto reflect = [&](int64_t s, T tau, T* column) {
     const T* const v = work + s * m;
     T dot = column[s];
-    for (int64_t i = s + 1; i < m; ++i) dot += v[i] * column[i];
-    dot *= taus[s];
+    for (int64_t i = s + 1; i < m; ++i)
+      dot += Times(ConjugateOf(v[i]), column[i]);
+    dot = Times(dot, tau);
     column[s] -= dot;
-    for (int64_t i = s + 1; i < m; ++i) column[i] -= dot * v[i];
+    for (int64_t i = s + 1; i < m; ++i) column[i] -= Times(dot, v[i]);
   };
   for (int64_t s = 0; s < k; ++s) {
     T* const v = work + s * m;
     const T first = v[s];
-    T below = 0;
-    for (int64_t i = s + 1; i < m; ++i) below += v[i] * v[i];
+    const auto square = [](T x) { return std::real(Times(ConjugateOf(x), x)); };
+    decltype(square(first)) below = 0;
+    for (int64_t i = s + 1; i < m; ++i) below += square(v[i]);
     taus[s] = 0;
-    if (below == T(0)) continue;
-    const T size = std::sqrt(first * first + below);
-    const T beta = first >= T(0) ? -size : size;
-    for (int64_t i = s + 1; i < m; ++i) v[i] /= first - beta;
+    if (below == 0 && std::imag(first) == 0) continue;
+    const auto size = std::sqrt(square(first) + below);
+    const auto beta = std::real(first) >= 0 ? -size : size;
+    const Divisor<T> divide(first - beta);
+    for (int64_t i = s + 1; i < m; ++i) v[i] = divide.Of(v[i]);
     v[s] = beta;
     taus[s] = (beta - first) / beta;
-    for (int64_t j = s + 1; j < n; ++j) reflect(s, work + j * m);
+    for (int64_t j = s + 1; j < n; ++j)
+      reflect(s, ConjugateOf(taus[s]), work + j * m);
   }
   for (int64_t i = 0; i < columns; ++i)
     for (int64_t j = 0; j < n; ++j)
@@ -172,7 +238,7 @@ void SmallQr(const T* a, int64_t m, int64_t n, int64_t columns, T* q, T* r) {
   T turned[kMostReflected * kMostReflected] = {};
   for (int64_t j = 0; j < columns; ++j) turned[j * m + j] = 1;
   for (int64_t s = k; s-- > 0;)
-    for (int64_t j = s; j < columns; ++j) reflect(s, turned + j * m);
+    for (int64_t j = s; j < columns; ++j) reflect(s, taus[s], turned + j * m);
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < columns; ++j)
       q[i * columns + j] = turned[j * m + i];

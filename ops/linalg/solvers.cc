@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "ops/linalg/blas_loops.h"
 #include "ops/linalg/factor_loops.h"
+#include "ops/linalg/lapack.h"
 #include "ops/linalg/leveling.h"
 #include "ops/linalg/matrix.h"
 #include "ops/linalg/small_matrix.h"
@@ -63,6 +66,111 @@ bool SolveByBlocks(const T* a, const T* b, int64_t n, int64_t k, bool adjoint,
     loops.solve({lu.data(), n, 1, false, true}, n, x, k);
     loops.solve({lu.data(), n, 1, true, false}, n, x, k);
   }
+  return true;
+}
+
+// Complex ones go through LAPACK, if it can take them as they are: in columns,
+// so that rows are columns of the transpose.
+constexpr int64_t kLeastForLapack = kMostSmall + 1;
+template <typename T>
+bool SuitsLapack(const T* a, int64_t rows, int64_t columns) {
+  return Eigen::NumTraits<T>::IsComplex && AreOrdinary(a, rows * columns);
+}
+
+// L of a = L L^H [n, n], of the lower triangle and into it, as sums of products
+// of rows: of few rows LAPACK's calls take longer.
+constexpr int64_t kMostByRows = 20;
+template <typename T>
+int64_t CholeskyByRows(int64_t n, T* a) {
+  for (int64_t i = 0; i < n; ++i) {
+    T* const row = a + i * n;
+    for (int64_t j = 0; j <= i; ++j) {
+      const T* const other = a + j * n;
+      T sum = row[j];
+      for (int64_t k = 0; k < j; ++k)
+        sum -= Times(row[k], ConjugateOf(other[k]));
+      if (j < i) {
+        row[j] = sum / std::real(other[j]);
+      } else {
+        if (std::real(sum) <= 0) return i;
+        row[i] = std::sqrt(std::real(sum));
+      }
+    }
+  }
+  return -1;
+}
+
+// The transpose of a Hermitian matrix is its conjugate, and L L^H of that U^T
+// conj(U), so that a lower triangle as it lies is an upper one in columns.
+template <typename T>
+int64_t CholeskyByLapack(const T* a, int64_t n, bool upper, T* out) {
+  std::vector<T> turned(upper ? n * n : 0);
+  T* const l = upper ? turned.data() : out;
+  if (upper) {
+    Transpose(a, n, n, l);
+  } else {
+    std::copy_n(a, n * n, l);
+  }
+  if (n <= kMostByRows) {
+    const int64_t failed = CholeskyByRows(n, l);
+    if (failed >= 0) return failed;
+  } else {
+    const int32_t failed = lapack::Cholesky(n, l);
+    if (failed > 0) return failed - 1;
+  }
+  for (int64_t i = 0; i < n; ++i)
+    std::fill_n(l + i * n + i + 1, n - i - 1, T(0));
+  if (upper) Transpose(l, n, n, out);
+  return -1;
+}
+
+// Of a times `level`, which is taken from U again.
+template <typename T>
+int32_t LuByLapack(const T* a, int64_t m, int64_t n, Real<T> level, T* out,
+                   int32_t* swaps) {
+  std::vector<T> lu(m * n);
+  Transpose(a, m, n, lu.data());
+  for (int64_t i = 0; level != 1 && i < m * n; ++i) lu[i] *= level;
+  const int32_t zero = lapack::Lu(m, n, lu.data(), swaps);
+  for (int64_t j = 0; level != 1 && j < n; ++j) {
+    for (int64_t i = 0; i < std::min(j + 1, m); ++i) lu[j * m + i] *= 1 / level;
+  }
+  Transpose(lu.data(), n, m, out);
+  return zero;
+}
+
+template <typename T>
+bool SolveByLapack(const T* a, const T* b, int64_t n, int64_t k, bool adjoint,
+                   T* x) {
+  const BlasLoops<T>& loops = FindBlasLoops<T>();
+  std::vector<T> lu(n * n), y(n * k);
+  std::vector<int32_t> swaps(n);
+  Transpose(a, n, n, lu.data());
+  if (lapack::Lu(n, n, lu.data(), swaps.data()) != 0) return false;
+  Transpose(b, n, k, y.data());
+  const auto swap_rows = [&](bool back) {
+    for (int64_t j = 0; j < k; ++j) {
+      T* const column = y.data() + j * n;
+      for (int64_t s = 0; s < n; ++s) {
+        const int64_t i = back ? n - 1 - s : s;
+        std::swap(column[i], column[swaps[i] - 1]);
+      }
+    }
+  };
+  const auto solve = [&](bool upper, Form form) {
+    loops.trsm(true, upper, form, !upper, n, k, T(1), lu.data(), n, y.data(),
+               n);
+  };
+  if (adjoint) {  // U^H L^H P x = b
+    solve(true, Form::kAdjoint);
+    solve(false, Form::kAdjoint);
+    swap_rows(true);
+  } else {
+    swap_rows(false);
+    solve(false, Form::kAsIs);
+    solve(true, Form::kAsIs);
+  }
+  Transpose(y.data(), k, n, x);
   return true;
 }
 
@@ -137,6 +245,8 @@ template <typename T>
 int64_t Cholesky(const T* a, int64_t n, bool upper, T* out) {
   if constexpr (kHasBlocks<T>) {
     if (n >= kLeastForBlocks) return CholeskyByBlocks(a, n, upper, out);
+  } else if (SuitsLapack(a, n, n)) {
+    return CholeskyByLapack(a, n, upper, out);
   }
   using W = Work<T>;
   Matrix<W> l = Read<W>(a, n, n);
@@ -162,15 +272,17 @@ int32_t Lu(const T* a, int64_t m, int64_t n, bool pivot, T* out,
       return zero;
     }
   }
-  if constexpr (std::is_floating_point_v<T>) {
-    if (pivot && m == n && IsSmall<T>(n)) {
-      std::copy_n(a, n * n, out);
-      zero = VisitSmall(n, [&]<int kN>(std::integral_constant<int, kN>) {
-        return SmallLu<kN>(out, swaps);
-      });
-      for (int64_t i = 0; i < n; ++i) ++swaps[i];
-      return zero;
-    }
+  if (pivot && m == n && IsSmall<T>(n)) {
+    std::copy_n(a, n * n, out);
+    zero = VisitSmall(n, [&]<int kN>(std::integral_constant<int, kN>) {
+      return SmallLu<kN>(out, swaps);
+    });
+    for (int64_t i = 0; i < n; ++i) ++swaps[i];
+    return zero;
+  }
+  if constexpr (!kHasBlocks<T>) {
+    if (const Real<T> level = LevelingOfParts(a, m * n); pivot && level > 0)
+      return LuByLapack(a, m, n, level, out, swaps);
   }
   using W = Work<T>;
   Matrix<W> lu = Read<W>(a, m, n);
@@ -193,8 +305,11 @@ template <typename T>
 bool Solve(const T* a, const T* b, int64_t n, int64_t k, bool adjoint, T* x) {
   if constexpr (kHasBlocks<T>) {
     if (n >= kLeastForBlocks) return SolveByBlocks(a, b, n, k, adjoint, x);
-    if (IsSmall<T>(n)) return SolveSmall(a, b, n, k, adjoint, x);
+  } else if (n >= kLeastForLapack && SuitsLapack(a, n, n) &&
+             AreOrdinary(b, n * k)) {
+    return SolveByLapack(a, b, n, k, adjoint, x);
   }
+  if (IsSmall<T>(n)) return SolveSmall(a, b, n, k, adjoint, x);
   using W = Work<T>;
   Matrix<W> lu = Read<W>(a, n, n);
   std::vector<int32_t> swaps(n);

@@ -1,6 +1,7 @@
 // Triangular factors and linear systems of one matrix, on one thread, with
-// Eigen. Matrices are dense and row-major, and have elements; a NaN gives NaN.
-// T is float, double or one of their complex types.
+// Eigen, LAPACK and loops of our own. Matrices are dense and row-major, and
+// have elements; a NaN gives NaN. T is float, double or one of their complex
+// types.
 #ifndef PROA_OPS_LINALG_SOLVERS_H_
 #define PROA_OPS_LINALG_SOLVERS_H_
 

@@ -79,7 +79,7 @@ bool SuitsLapack(const T* a, int64_t rows, int64_t columns) {
 
 // L of a = L L^H [n, n], of the lower triangle and into it, as sums of products
 // of rows: of few rows LAPACK's calls take longer.
-constexpr int64_t kMostByRows = 20;
+constexpr int64_t kMostByRows = 32;
 template <typename T>
 int64_t CholeskyByRows(int64_t n, T* a) {
   for (int64_t i = 0; i < n; ++i) {
@@ -143,32 +143,31 @@ template <typename T>
 bool SolveByLapack(const T* a, const T* b, int64_t n, int64_t k, bool adjoint,
                    T* x) {
   const BlasLoops<T>& loops = FindBlasLoops<T>();
-  std::vector<T> lu(n * n), y(n * k);
+  std::vector<T> lu(n * n);
   std::vector<int32_t> swaps(n);
   Transpose(a, n, n, lu.data());
   if (lapack::Lu(n, n, lu.data(), swaps.data()) != 0) return false;
-  Transpose(b, n, k, y.data());
-  const auto swap_rows = [&](bool back) {
-    for (int64_t j = 0; j < k; ++j) {
-      T* const column = y.data() + j * n;
-      for (int64_t s = 0; s < n; ++s) {
-        const int64_t i = back ? n - 1 - s : s;
-        std::swap(column[i], column[swaps[i] - 1]);
-      }
+  if (!adjoint) {
+    // In columns x is its transpose, of which triangles stand to the right.
+    std::copy_n(b, n * k, x);
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t other = swaps[i] - 1;
+      if (other != i)
+        std::swap_ranges(x + i * k, x + (i + 1) * k, x + other * k);
     }
-  };
-  const auto solve = [&](bool upper, Form form) {
-    loops.trsm(true, upper, form, !upper, n, k, T(1), lu.data(), n, y.data(),
-               n);
-  };
-  if (adjoint) {  // U^H L^H P x = b
-    solve(true, Form::kAdjoint);
-    solve(false, Form::kAdjoint);
-    swap_rows(true);
-  } else {
-    swap_rows(false);
-    solve(false, Form::kAsIs);
-    solve(true, Form::kAsIs);
+    for (const bool upper : {false, true})
+      loops.trsm(false, upper, Form::kTransposed, !upper, k, n, T(1), lu.data(),
+                 n, x, k);
+    return true;
+  }
+  std::vector<T> y(n * k);  // U^H L^H P x = b
+  Transpose(b, n, k, y.data());
+  for (const bool upper : {true, false})
+    loops.trsm(true, upper, Form::kAdjoint, !upper, n, k, T(1), lu.data(), n,
+               y.data(), n);
+  for (int64_t j = 0; j < k; ++j) {
+    T* const column = y.data() + j * n;
+    for (int64_t i = n; i-- > 0;) std::swap(column[i], column[swaps[i] - 1]);
   }
   Transpose(y.data(), k, n, x);
   return true;

@@ -408,16 +408,6 @@ def list_of_pairs(x):
     return pairs[0][0]
 
 
-@refused("it holds a dict of 1; append the value of each key to a list of its own")
-def list_of_dicts(x):
-    """A list of dicts that grows by a tensor: a list for each key"""
-    found, n = [], paddle.to_tensor(0)
-    while n < (x.abs() > 0).astype("int64").sum():
-        found.append({"box": x})
-        n = n + 1
-    return found[0]["box"]
-
-
 @refused("name is 'a' before it and 'ab' after a turn; a program holds tensors, and no text|'ab' before it and 'abb'")
 def text_that_grows(x):
     """A text that a loop of a tensor changes: a number, which who called the function looks up"""

@@ -69,19 +69,6 @@ def shapes_of_turns(x):
     return y
 
 
-class _Result:
-    second = None
-
-
-@refused(r"found.second: the ways of the statement .* give None and \[3, 4\] float32|give \[3, 4\] float32 and None")
-def attribute_of_ways(x):
-    """An attribute that the ways of an `if` give values of other kinds, where the class has one of its name: a name of its own"""
-    found = _Result()
-    if x.sum() > -1e9:
-        found.second = x * 2
-    return x if found.second is None else found.second
-
-
 @refused("comes to its end and gives None")
 def return_in_one_way(x):
     """`return` in one way alone, where what goes on wants a value: return something in the other"""
@@ -98,33 +85,6 @@ def defined_for_a_generator(x):
     if x.abs().sum() > 0:
         y = x * 2
     return next(rows())
-
-
-@refused(r"the contents of items differ between the ways .*'b': \[3, 4\] float32.*give each of its keys a value")
-def key_of_one_way(x):
-    """A key of a dict that one way alone adds: give it a value before"""
-    items = {"a": x}
-    if x.abs().sum() > 0:
-        items["b"] = x * 2
-    return items["b"]
-
-
-@refused(r"the contents of items differ between the ways .*'none' and \[3, 4\] float32; let each item have one dtype")
-def item_of_another_kind(x):
-    """An item of a list that one way makes something else: use a name of its own"""
-    items = [x, x * 2]
-    if x.abs().sum() < 0:
-        items[0] = "none"
-    return items[0]
-
-
-@refused("a set must hold the same in both ways; use a list of tensors")
-def set_of_one_way(x):
-    """A set that one way alone adds to: use a list of tensors"""
-    found = {1}
-    if x.abs().sum() > 0:
-        found.add(2)
-    return x * len(found)
 
 
 @refused(r"how many items items has depends on a tensor, .* \[3, 4\] float32, \[3, 4\] int64; use a list for each kind")

@@ -29,9 +29,10 @@ class _Leaf:
 
 # Stands in a tree for a tensor; for a size that is known when the program runs, a number then; and for a tensor whose
 # rows are the items of a list.
-# CHOICE is the type of a container of which a caller gets one item, by a number that is a tensor before them.
+# CHOICE is the type of a container of which a caller gets one item, by a number that is a tensor before them; ROWS that of one of
+# lists, of which a caller gets one list, of tuples or dicts with an item of each.
 TENSOR, SIZE, ITEMS = _Leaf("tensor"), _Leaf("size"), _Leaf("items")
-CHOICE = _Leaf("choice")
+CHOICE, ROWS = _Leaf("choice"), _Leaf("rows")
 
 
 class Constant:
@@ -133,11 +134,15 @@ def flatten(value, leaves, convert=None):
     if isinstance(value, (list, tuple)):
         return _Container(kind, None, tuple(flatten(item, leaves, convert) for item in value))
     if isinstance(value, dict):
+        kind = getattr(kind, "rebuilt_as", kind)
         items = tuple(flatten(item, leaves, convert) for item in value.values())
         return _Container(kind, tuple(value), items, None if kind is dict else _blank(value, ()))
     converted = convert(value) if convert is not None else None
     if converted is not None:
         leaf, tensor = converted
+        if leaf is ROWS:
+            like, parts = tensor
+            return _Container(ROWS, None, tuple(flatten(part, leaves, convert) for part in parts), like)
         leaves.append(tensor)
         return leaf
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -186,6 +191,8 @@ def unflatten(tree, leaves):
         return items
     if kind is CHOICE:
         return items[1 + int(items[0])]
+    if kind is ROWS:
+        return [_row(parts, tree.like) for parts in zip(*items, strict=True)]
     if kind is tuple:
         return tuple(items)
     if kind is dict:
@@ -201,6 +208,13 @@ def unflatten(tree, leaves):
         for name, item in zip(tree.keys, items, strict=True):
             object.__setattr__(made, name, item)
     return made
+
+
+def _row(parts, like):
+    """An item of a list: a dict of keys, a named tuple of a class, or a tuple."""
+    if like is None:
+        return parts
+    return dict(zip(like, parts, strict=True)) if isinstance(like, tuple) else like(*parts)
 
 
 def choices(tree):

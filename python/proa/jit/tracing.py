@@ -13,6 +13,7 @@ from proa.jit.dy2static import (
     builtin_functions,
     calls,
     checks,
+    handled,
     leaks,
     lost,
     ordering,
@@ -21,7 +22,7 @@ from proa.jit.dy2static import (
     undefined,
     wishes,
 )
-from proa.jit.dy2static.arrays import TensorArray
+from proa.jit.dy2static.arrays import TensorArray, TupleArray
 from proa.jit.input_spec import InputSpec
 from proa.nn.layer import use
 from proa.nn.layer.use import Uses
@@ -223,6 +224,8 @@ def _late_result(value):
     """Results that are a tensor of the program but nothing of the kind for the caller."""
     if isinstance(value, Size):
         return structure.SIZE, value.tensor()
+    if isinstance(value, TupleArray):
+        return structure.ROWS, (value.keys, value.parts)
     return (structure.ITEMS, value.stacked) if isinstance(value, TensorArray) else None
 
 
@@ -239,8 +242,9 @@ def _converted_call(function, args, kwargs, left_out=None):
             "ways are recorded, and the recursion has no end; write a `while` loop, or let a number of Python decide"
         )
         raise tracebacks.of_user(error)  # noqa: B904 (it is the same error)
-    except Exception as error:
-        raise tracebacks.of_user(undefined.explained(error))  # noqa: B904 (it is the same error, or says what it was)
+    except (Exception, handled.Refused) as error:
+        # It is the same error, or says what it was.
+        raise tracebacks.of_user(undefined.explained(handled.unwrapped(error)))  # noqa: B904
 
 
 def _refuse_hidden(tree):

@@ -6,7 +6,7 @@ from proa import _C
 from proa.framework import reports
 from proa.framework.size import Size
 from proa.jit.dy2static import lost
-from proa.jit.dy2static.item_kinds import Form, Kind, differing
+from proa.jit.dy2static.item_kinds import Form, Kind, differing, parts_of, together
 from proa.jit.dy2static.values import Counted, described, is_number, known_sizes, tensor_of
 
 
@@ -262,9 +262,14 @@ class RaggedArray(TensorArray):
 
 @dataclasses.dataclass(eq=False)
 class TupleArray(TensorArray):
-    """Tuples of tensors: an array for each part."""
+    """Tuples or dicts of tensors: an array for each part.
+
+    Args:
+        keys: as in Kind.
+    """
 
     parts: tuple
+    keys: object = None
 
     @property
     def contents(self):
@@ -281,27 +286,34 @@ class TupleArray(TensorArray):
 
     @property
     def kind(self):
-        return Kind(tuple(part.kind for part in self.parts))
+        return Kind(tuple(part.kind for part in self.parts), keys=self.keys)
 
     def now(self):
-        return TupleArray(tuple(part.now() for part in self.parts))
+        return TupleArray(tuple(part.now() for part in self.parts), self.keys)
 
     @property
     def stacked(self):
         raise _C.located(
             NotImplementedError(
-                "a list of tuples, of which only the run of the program knows how many there are, is no tensor; go over it by a `for`, "
-                "or append each part of a tuple to a list of its own"
+                "a list of tuples or dicts, of which only the run of the program knows how many there are, is no tensor; go over it "
+                "by a `for`, or append each part to a list of its own"
             )
         )
 
     def _apart(self, value):
-        if type(value) is tuple and len(value) == len(self.parts):
+        if isinstance(self.keys, tuple):
+            if isinstance(value, dict) and set(value) == set(self.keys):
+                return zip(self.parts, map(value.get, self.keys), strict=True)
+        elif type(value) is (self.keys or tuple) and len(value) == len(self.parts):
             return zip(self.parts, value, strict=True)
+        held = (
+            f"dicts of {', '.join(map(repr, self.keys))}"
+            if isinstance(self.keys, tuple)
+            else f"tuples of {len(self.parts)}"
+        )
         raise _C.located(
             TypeError(
-                f"append: the number of its items depends on a tensor, and it holds tuples of {len(self.parts)}, not "
-                f"{described(value)}"
+                f"append: the number of its items depends on a tensor, and it holds {held}, not {described(value)}"
             )
         )
 
@@ -322,8 +334,8 @@ class TupleArray(TensorArray):
             del part[index]
 
     def __getitem__(self, index):
-        found = tuple(part[index] for part in self.parts)
-        return TupleArray(found) if isinstance(index, slice) else found
+        found = [part[index] for part in self.parts]
+        return TupleArray(tuple(found), self.keys) if isinstance(index, slice) else together(found, self.keys)
 
     def __setitem__(self, index, value):
         for part, item in self._apart(value):
@@ -354,7 +366,7 @@ def _rewrite(others):
     if isinstance(others[0], (list, tuple)):
         return f"append each part of a {type(others[0]).__name__} to a list of its own"
     if isinstance(others[0], dict):
-        return "append the value of each key to a list of its own"
+        return "give all its dicts the same keys, or append the value of each key to a list of its own"
     return lost.rewrite(others[0])
 
 
@@ -362,8 +374,9 @@ def element(name, after, where):
     """The Kind of the items of a list that a turn appended to; an error where they are not alike."""
     if any(isinstance(v, Moved) for v in after):
         return next(v.kind for v in after if isinstance(v, Moved))
-    if after and all(type(v) is tuple and len(v) == len(after[0]) > 0 for v in after):
-        return Kind(tuple(element(name, part, where) for part in zip(*after, strict=True)))
+    parts, keys = parts_of(after)
+    if parts:
+        return Kind(tuple(element(name, part, where) for part in parts), keys=keys)
     items = [tensor_of(v) if is_number(v) else v for v in after]
     kinds = {(t.dtype.name, len(t.shape)) for t in items if isinstance(t, _C.Tensor)}
     others = [v for v in items if not isinstance(v, _C.Tensor)]
@@ -395,8 +408,8 @@ def _made_axis(tensor):
 def of_list(items, kind, wish=None):
     """The array of a list; an empty one for items of a Kind. `wish`: what an error says that finds them to differ in a dim."""
     if isinstance(kind.like, tuple):
-        parts = list(zip(*items, strict=True)) or [()] * len(kind.like)
-        return TupleArray(tuple(of_list(list(part), k) for part, k in zip(parts, kind.like, strict=True)))
+        parts = parts_of(items)[0] or [[]] * len(kind.like)
+        return TupleArray(tuple(of_list(part, k) for part, k in zip(parts, kind.like, strict=True)), kind.keys)
     like, axis = kind.like, kind.axis
     items = [tensor_of(v, like.dtype) for v in items]
     if axis is not None and (items or all(type(n) is int for n in kind.other_sizes())):
@@ -423,7 +436,7 @@ def lifted(value, kind):
     if type(value) is list:
         return of_list(value, kind)
     if isinstance(value, TupleArray):
-        return TupleArray(tuple(lifted(part, k) for part, k in zip(value.parts, kind.like, strict=True)))
+        return TupleArray(tuple(lifted(part, k) for part, k in zip(value.parts, kind.like, strict=True)), kind.keys)
     if not isinstance(value, EvenArray) or kind.axis is None:
         return value.now()
     axis, stacked = kind.axis, value.stacked

@@ -83,7 +83,7 @@ def after(signal, rest, site, functions=()):
     return choose(signals.at_end(signal), rest, lambda: left, functions or [rest], site, True)
 
 
-class _Again(Exception):
+class _Again(BaseException):  # which no handler of the user takes
     """The ways are to be recorded once more, by what is known now."""
 
     def __init__(self, choice):
@@ -100,6 +100,7 @@ class _Plan:
         self.watched = {}  # objects and lists that functions which are called write to
         self.arrays = {}  # id of a list that one way appends to: the Kind of its items
         self.maybe = {}  # key of a name that one way gives a value: (tree, leaves) of it
+        self.apart = set()  # keys of what is nobody's when both ways have returned: lists and dicts, attributes
         self.lists = {}  # key of a name that is a list in one way and an array in the other: the Kind of its items
 
 
@@ -121,6 +122,8 @@ def choose(predicate, first, second, functions, site, may_jump, is_turn=False):
             if again.choice is not choice:
                 raise
             choice.state.reset()
+    if plan.returns:  # functions that each way makes anew
+        raise _C.located(TypeError(choice.why_returns()))
     raise _C.located(RuntimeError(f"{choice.state.where()}: the ways of this `if` do not settle"))
 
 
@@ -130,8 +133,8 @@ def _stand_ins(tree, leaves):
 
 
 class _Conflict:
-    def __init__(self, reason, kind=None, wish=None):
-        self.reason, self.kind, self.wish = reason, kind, wish
+    def __init__(self, reason, kind=None, wish=None, is_of_kinds=False):
+        self.reason, self.kind, self.wish, self.is_of_kinds = reason, kind, wish, is_of_kinds
 
 
 class _Choice:
@@ -141,6 +144,7 @@ class _Choice:
         self._ways, self.state, self._plan, self._may_jump = (first, second), state, plan, may_jump
         self._emitted = []  # tensors that the first way gives
         self._values = []  # of each way
+        self._open = []  # of each way, names without a value for which ways in it have values of several kinds
         self._returned = {}  # what a way returns, by its number
         self._given = {}  # key: [number of the tensor, or None for what is no tensor]
         self._of_turn = []  # keys of numbers that a turn makes tensors of more dims
@@ -165,11 +169,15 @@ class _Choice:
     def _put(self, key, decision, results):
         if isinstance(decision, _Conflict):
             if key[0] == "contents":
-                raise _C.located(NotImplementedError(f"{self.state.where()}: {decision.reason}"))
+                error = _C.located(NotImplementedError(f"{self.state.where()}: {decision.reason}"))
+                error._proa_wish = decision.wish
+                raise error
             undefined.note(key[-1], decision.reason, decision.kind, decision.wish)
-            self.state.put(key, UNDEFINED)
+            self.state.leave_open(key) if decision.is_of_kinds else self.state.put(key, UNDEFINED)
             if self.state.get(key) is not UNDEFINED:  # reads would find what the class has of this name
-                raise _C.located((decision.kind or TypeError)(f"{self.state.name(key)}: {decision.reason}"))
+                error = _C.located((decision.kind or TypeError)(f"{self.state.name(key)}: {decision.reason}"))
+                error._proa_wish = decision.wish
+                raise error
             return
         value = maybe.settled(self._built(decision, results))
         if isinstance(value, maybe.Maybe):
@@ -197,27 +205,42 @@ class _Choice:
                 if not block.takes(error) and not checks.misses(error, block, self.state):
                     raise
                 signal = signals.RAISED
+        if self._plan.apart and signals.payload_of(signal)[0]:
+            signal = self._detached(signal)
         values, changed = self.state.leave(log)
         if number and not set(changed) <= self._plan.containers:
             self._plan.containers.update(changed)
             raise _Again(self)
         self._plan.containers.update(changed)
+        values = {key: value for key, value in values.items() if key not in self._plan.apart}
         pure = {k for k, v in values.items() if self.state.is_alias(k, v) or v is self.state.before.get(k)}
-        self._watch_lists(values)
+        self._watch_lists(values, signal)
         for key, kind in self._plan.lists.items():
             if type(values.get(key)) is list or isinstance(values.get(key), arrays.TensorArray):
                 values[key] = arrays.lifted(values[key], kind)
         self._values.append(values)
-        found = {key: flat(value, self.state.holds) for key, value in values.items()}
+        self._open.append(self.state.open)
+        found = {key: flat(value, self._holds) for key, value in values.items()}
         has, payload = signals.payload_of(signal)
         if has:
             self._returned[number] = payload
             if self._plan.returns:
-                payload = alternatives.lifted(payload, self._plan.returns, self._why_returns())
-            found[_RETURN] = flat(payload, self.state.holds)
+                payload = alternatives.lifted(payload, self._plan.returns, self.why_returns())
+            found[_RETURN] = flat(payload, self._holds)
         return found, signal, {k for k in pure if isinstance(values[k], _C.Tensor)}
 
-    def _watch_lists(self, values):
+    def _holds(self, value):
+        """Whether it is a list or dict that is the same one after the statement, whatever it holds."""
+        return ("contents", id(value)) not in self._plan.apart and self.state.holds(value)
+
+    def _detached(self, signal):
+        """The signal, with what lists and dicts that are apart hold at the end of a way in its payload."""
+        payload = built(*flat(signals.payload_of(signal)[1], self._holds))
+        if isinstance(signal, signals.Returned):
+            return signals.Returned(payload)
+        return signals.Mixed(signal.code, signal.codes, payload)
+
+    def _watch_lists(self, values, signal):
         """Notes what became an array in a way, and what has other lengths in the ways."""
         for key, value in values.items():
             if not self.state.is_list(key):
@@ -227,8 +250,22 @@ class _Choice:
             grew = isinstance(slot.container, list) and len(value) != len(other)
             if any(isinstance(v, arrays.Moved) for v in value) or grew:
                 longest = max([value, other, before], key=len)
-                self._plan.arrays[key[1]] = arrays.element(slot.name, longest, self.state.where())
+                try:
+                    self._plan.arrays[key[1]] = arrays.element(slot.name, longest, self.state.where())
+                except TypeError as error:
+                    self._leave_apart(key, signal)
+                    error._proa_wish = wishes.ways(self.state.file, self.state.line, None)
+                    raise
                 raise _Again(self)
+
+    def _leave_apart(self, key, signal):
+        """What the ways make of a list, dict or attribute is no matter where both of them return, and nobody else has it."""
+        if not self._values or not (signals.ends(self._signal) and signals.ends(signal)):
+            return
+        payloads = [signals.payload_of(s)[1] for s in (self._signal, signal)]
+        if self.state.ends_with_call(key, [leaf for payload in payloads for leaf in flat(payload)[1]]):
+            self._plan.apart.add(key)
+            raise _Again(self)
 
     def _first(self):
         self._found, self._signal, self._pure = self._run(0)
@@ -241,7 +278,7 @@ class _Choice:
             self._values[0] = {**self.state.before, **{k: v for k, v in self._values[0].items() if k in _LASTING}}
             self._found = {key: value for key, value in self._found.items() if key in _LASTING}
         for key, kind in self._plan.maybe.items():
-            self._found[key] = flat(self._lifted(key, 0, kind), self.state.holds)
+            self._found[key] = flat(self._lifted(key, 0, kind), self._holds)
         for key, (tree, leaves) in self._stand_ins.items():
             self._found[key] = tree, [zeros(t) if isinstance(t, _C.Tensor) else t for t in leaves]
         for key, (_, leaves) in self._found.items():
@@ -291,7 +328,7 @@ class _Choice:
     def _lift(self, found):
         """Names of which one way says whether they have a value: both do."""
         for key in {**self._found, **found}:
-            if not self.state.may_be_unbound(key):
+            if not self.state.may_be_unbound(key) or any(key in keys for keys in self._open):
                 continue
             values = [v.get(key, UNDEFINED) for v in self._values]
             if UNDEFINED in values and not wishes.is_wished(self.state.wish(key)):
@@ -301,14 +338,14 @@ class _Choice:
             if key not in self._plan.maybe:
                 self._plan.maybe[key] = maybe.kind(values[values[0] is UNDEFINED])
                 raise _Again(self)
-            found[key] = flat(self._lifted(key, 1, self._plan.maybe[key]), self.state.holds)
+            found[key] = flat(self._lifted(key, 1, self._plan.maybe[key]), self._holds)
 
     # What becomes of a value --------------------------------------------------------------------------------------------------
 
     def _missing(self, key):
         inner = undefined.conflict(key[-1])  # of an `if` in one of the ways
         if inner is not None:
-            return _Conflict(*inner)
+            return _Conflict(*inner, is_of_kinds=any(key in keys for keys in self._open))
         wish = self.state.wish(key) if self.state.may_be_unbound(key) else None
         return _Conflict(f"{self._one_way(key)}; give it one before", wish=wish)
 
@@ -414,7 +451,8 @@ class _Choice:
             return "give each of its keys a value of one dtype and number of dims before the statement"
         if isinstance(container, list):
             return (
-                "let each item have one dtype and number of dims, in both ways; use a name of its own for what differs"
+                "let each item have one dtype and number of dims, in both ways: a tensor without rows in the place of None, a name "
+                "of its own for what differs"
             )
         return f"a {type(container).__name__} must hold the same in both ways; use a list of tensors, or a tensor"
 
@@ -425,14 +463,15 @@ class _Choice:
 
     @staticmethod
     def _shown(key, tree, leaves):
-        value = built(tree, leaves)
+        value = maybe.plain(built(tree, leaves))
         if key[0] != "contents" or len(value) > 8:
             return described(value)
         if isinstance(value, dict):
             return "{%s}" % ", ".join(f"{described(k)}: {described(v)}" for k, v in value.items())
         return f"[{', '.join(map(described, value))}]"
 
-    def _why_returns(self, what=None):
+    def why_returns(self, what=None):
+        """What an error says of values of several kinds that the ways return."""
         what = what or " and ".join(map(described, self._plan.returns[:2]))
         return (
             f"{self.state.where()}: a value depends on a tensor, and the ways give {what}, of which who calls the recorded "
@@ -442,14 +481,18 @@ class _Choice:
 
     def _differs(self, key, what):
         where = self.state.where()
+        if key[0] == "contents" or len(key) > 2:
+            self._leave_apart(key, self._signals[1])
         if key[0] == "contents":
+            # Others may hold it by other names: what follows is recorded in each way to the end of its block.
             return _Conflict(
-                f"{self.state.name(key)} differ between the ways of this statement: {what}; {self._rewrite(key)}"
+                f"{self.state.name(key)} differ between the ways of this statement: {what}; {self._rewrite(key)}",
+                wish=wishes.ways(self.state.file, self.state.line, None),
             )
         if key == _RETURN:
             every = alternatives.merged(self._plan.returns, self._returned.values())
             if len(every) == len(self._plan.returns) or len(self._returned) < 2:
-                raise _C.located(TypeError(self._why_returns(what)))
+                raise _C.located(TypeError(self.why_returns(what)))
             self._plan.returns, self._plan.payload = every, None
             self._plan.kinds = {at: kind for at, kind in self._plan.kinds.items() if at[0] != _RETURN}
             raise _Again(self)
@@ -458,6 +501,7 @@ class _Choice:
             "dtype and number of dims",
             TypeError,
             self._ways_apart(key),
+            True,
         )
 
     def _ways_apart(self, key):
@@ -466,5 +510,5 @@ class _Choice:
             wish = wishes.none(self.state.file, key[-1], self.state.line)
             if not wishes.is_wished(wish):
                 return wish
-        wish = wishes.ways(self.state.file, self.state.line, key[-1])
+        wish = wishes.ways(self.state.file, self.state.line, key[-1] if len(key) == 2 else None)
         return wish if not wishes.is_wished(wish) else wishes.ways(self.state.file, self.state.line, None)

@@ -165,7 +165,7 @@ def goes_on(condition):
     return _C.ops.logical_and(condition, _C.ops.equal(found.code, _C.to_tensor(0)))
 
 
-class guarded:
+class guarding:
     """Around the body of a `try` with handlers: an error that only the run knows would pass them by."""
 
     def __enter__(self):

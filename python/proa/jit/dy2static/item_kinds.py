@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from proa import _C
+
 
 @dataclasses.dataclass
 class Form:
@@ -16,12 +18,14 @@ class Kind:
     """What the items of a list are like.
 
     Args:
-        like (Tensor|Form|tuple): one of them; of tuples a Kind for each part.
+        like (Tensor|Form|tuple): one of them; of tuples and dicts a Kind for each part.
         axis (int|None): the dim in which they differ.
+        keys (tuple|type|None): of dicts their keys, of named tuples their class.
     """
 
     like: object
     axis: int | None = None
+    keys: object = None
 
     def other_sizes(self):
         """The sizes that all items share."""
@@ -32,6 +36,47 @@ class Kind:
     def along(self, axis):
         """The same, of items that differ in a dim."""
         return self if isinstance(self.like, tuple) else Kind(self.like, axis)
+
+
+def parts_of(values):
+    """(the values of each part, what Kind.keys says) of tuples, named tuples or dicts of one form; (None, None) of others."""
+    first = values[0] if values else None
+    if isinstance(first, dict) and type(first) in (dict, Row) and first:
+        if all(type(v) in (dict, Row) and v.keys() == first.keys() for v in values):
+            return [[v[key] for v in values] for key in first], tuple(first)
+    elif isinstance(first, tuple) and first and all(type(v) is type(first) and len(v) == len(first) for v in values):
+        if type(first) is tuple or hasattr(first, "_fields"):
+            return [list(part) for part in zip(*values, strict=True)], None if type(first) is tuple else type(first)
+    return None, None
+
+
+def together(parts, keys):
+    """A tuple, named tuple or dict of parts."""
+    if keys is None:
+        return tuple(parts)
+    return Row(zip(keys, parts, strict=True)) if isinstance(keys, tuple) else keys(*parts)
+
+
+class Row(dict):
+    """A dict of a list whose number of items depends on a tensor: it is read; who changes it would change a copy."""
+
+    rebuilt_as = dict  # in what a statement gives (structure.py)
+
+    def _refused(self, *unused, **also):
+        raise _C.located(
+            NotImplementedError(
+                "a dict in a list whose number of items depends on a tensor is read, and not changed; change it before it is "
+                "appended, or append a new dict to a new list"
+            )
+        )
+
+    __setitem__ = __delitem__ = __ior__ = update = pop = popitem = clear = setdefault = _refused
+
+    def copy(self):
+        """A dict of its own."""
+        return dict(self)
+
+    __copy__ = copy
 
 
 def differing(shapes, may=False):
@@ -55,9 +100,9 @@ def common(one, other):
     if one is None or other is None:
         return one or other
     a, b = one.like, other.like
-    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b) and one.keys == other.keys:
         parts = tuple(common(*pair) for pair in zip(a, b, strict=True))
-        return Kind(parts) if None not in parts else None
+        return Kind(parts, keys=one.keys) if None not in parts else None
     if isinstance(a, tuple) or isinstance(b, tuple) or a.dtype != b.dtype or len(a.shape) != len(b.shape):
         return None
     axes = {axis for axis in (one.axis, other.axis, differing([a.shape, b.shape])) if axis is not None}

@@ -279,6 +279,8 @@ def _held(read, name):
     try:
         return read()
     except NameError:
+        if any(map(undefined.is_marked, read.__closure__)):  # it is not None, but of no kind that is known
+            raise
         wishes.note_read(name)
         return None
 

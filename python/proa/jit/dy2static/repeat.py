@@ -12,7 +12,7 @@ import functools
 from proa import _C
 from proa.framework.dtype import is_floating
 from proa.jit import structure
-from proa.jit.dy2static import arrays, checks, maybe, signals, undefined, wishes
+from proa.jit.dy2static import arrays, checks, handled, maybe, signals, undefined, wishes
 from proa.jit.dy2static.branches import choose, region
 from proa.jit.dy2static.lost import Lost, is_plain, rewrite
 from proa.jit.dy2static.signals import Mixed
@@ -35,12 +35,12 @@ from proa.jit.dy2static.values import (
 _MOST = 12  # attempts
 
 
-class _Again(Exception):
+class _Again(BaseException):  # which no handler of the user takes
     def __init__(self, loop):
         self.loop = loop
 
 
-class _Unstable(Exception):
+class _Unstable(BaseException):
     def __init__(
         self, loop, what, lost=None, rewrite="its variables must keep dtype and number of dims from turn to turn"
     ):
@@ -88,8 +88,8 @@ def repeated(what, site, entry, may_peel=True):
             if may_peel:
                 return _peeled(what, site, entry)
             raise loop.error(unstable.what) from None
-        except Exception as error:
-            if not may_peel or getattr(error, "_proa_loop", None) is not loop:
+        except (Exception, handled.Refused) as error:
+            if not may_peel or getattr(handled.unwrapped(error), "_proa_loop", None) is not loop:
                 raise
             loop.state.reset()  # the second turn may give what the first one does
             return _peeled(what, site, entry)
@@ -219,6 +219,7 @@ class _Loop:
         in_place = {key for key in self.state.in_place if self.state.get(key) is self._handles.get(key)}
         self._in_place = in_place
         found, changed = self.state.leave(log)
+        self._open = self.state.open
         if changed:
             self._lists(changed, found)
         self._note_first(found)
@@ -292,6 +293,11 @@ class _Loop:
     def _lifted(self, key, value):
         """What a turn makes of a name that may have no value."""
         handle = self._handles[key]
+        if key in self.state.open and (conflict := undefined.conflict(key[-1])) is not None:
+            reason, kind, wish = conflict  # it has a value, of no kind that the loop can carry
+            error = _C.located(kind(f"{self.state.name(key)}: {reason}"))
+            error._proa_wish = wish
+            raise error
         if value is UNDEFINED:
             return handle if self._is_hidden(key) else maybe.Maybe(handle.value, False)
         return maybe.lifted(value)
@@ -387,7 +393,9 @@ class _Loop:
                 overwrite(before, self.state.get(key))
                 self.state.put(key, before)
         for key in self.state.keys():
-            if key not in self._variables and key not in self._plan.lost:
+            if key in self._open and undefined.conflict(key[-1]) is not None:
+                self.state.leave_open(key)
+            elif key not in self._variables and key not in self._plan.lost:
                 undefined.note(key[-1], f"{self._in_loop(key)}; give it one before", wish=self.state.wish(key))
                 self.state.put(key, UNDEFINED)
         self.state.settle_arrays()

@@ -13,8 +13,10 @@ import types
 
 from proa import _C
 from proa.jit import structure
-from proa.jit.dy2static import arrays, checks, properties, wishes, writes
+from proa.jit.dy2static import arrays, checks, lifetimes, properties, wishes, writes
+from proa.jit.dy2static.item_kinds import Row
 from proa.jit.dy2static.maybe import Maybe, plain
+from proa.jit.dy2static.slots import Attribute, Contents, Global, Rows, Variable
 from proa.jit.dy2static.writes import CONTAINERS, UNDEFINED
 
 _DEPTH = 4
@@ -44,95 +46,6 @@ def recording_of(function, arguments):
 def is_argument(tensor):
     """Whether it is one that the function which is recorded was called with, or stands for one in a block."""
     return any(t is tensor for t in getattr(_thread, "given", ()))
-
-
-class _Variable:
-    """A name of a function, by its cell."""
-
-    def __init__(self, name, cell):
-        self.name, self._cell = name, cell
-
-    def get(self):
-        try:
-            return self._cell.cell_contents
-        except ValueError:
-            return UNDEFINED
-
-    def put(self, value):
-        if value is not UNDEFINED:
-            self._cell.cell_contents = value
-        elif self.get() is not UNDEFINED:
-            del self._cell.cell_contents
-
-    def is_one_of(self, cells):
-        """Whether it is kept in one of these cells, by id."""
-        return id(self._cell) in cells
-
-
-class _Global:
-    def __init__(self, name, names):
-        self.name, self._names = name, names
-
-    def get(self):
-        return self._names.get(self.name, UNDEFINED)
-
-    def put(self, value):
-        if value is UNDEFINED:
-            self._names.pop(self.name, None)
-        else:
-            self._names[self.name] = value
-
-
-class _Attribute:
-    def __init__(self, owner, path):
-        self.name, self._owner, self._attribute = ".".join(path), owner, path[-1]
-
-    def is_of(self, owner, name):
-        return self._owner is owner and self._attribute == name
-
-    def get(self):
-        return getattr(self._owner, self._attribute, UNDEFINED)
-
-    def put(self, value):
-        if value is not UNDEFINED:
-            setattr(self._owner, self._attribute, value)
-        elif hasattr(self._owner, self._attribute):
-            with contextlib.suppress(AttributeError):  # it is the class's
-                delattr(self._owner, self._attribute)
-
-
-class _Contents:
-    """What a list, dict, set or deque holds."""
-
-    def __init__(self, container, name):
-        self.container, self.name = container, name
-
-    def get(self):
-        return writes.contents(self.container)
-
-    def put(self, value):
-        if isinstance(self.container, dict) and list(self.container) == list(value):
-            for key, item in value.items():  # who goes through it goes on
-                self.container[key] = item
-            return
-        self.container.clear()
-        if isinstance(self.container, (dict, set)):
-            self.container.update(value)
-        else:
-            self.container.extend(value)
-
-
-class _Rows:
-    """What a TensorArray holds."""
-
-    def __init__(self, array, name):
-        self._array, self.name = array, name
-
-    def get(self):
-        return self._array.contents
-
-    def put(self, value):
-        self._array.contents = value
 
 
 class State:
@@ -174,13 +87,16 @@ class State:
             array = slot.get()
             if isinstance(array, arrays.TensorArray):
                 key = "contents", id(array)
-                self._slots[key], self.before[key] = _Rows(array, slot.name), array.contents
+                self._slots[key], self.before[key] = Rows(array, slot.name), array.contents
         for number in containers:
             if number in self._seen:
                 self._note(self._seen[number][0])
         for slot, value in self._roots:
             if self._key(slot) in containers:
                 self._slots[self._key(slot)], self.before[self._key(slot)] = slot, value
+        # Names that have no value, as ways gave them values of several kinds; those that a block left so.
+        self._open_before = {k for k, slot in self._slots.items() if isinstance(slot, Variable) and slot.is_open()}
+        self.open = set()
         self._aliases = {}
         self._numbers = self._handles()
 
@@ -192,7 +108,7 @@ class State:
             while name in self._cells:
                 name += "'"
             self._cells[name] = cell
-            value = _Variable(name, cell).get()
+            value = Variable(name, cell).get()
             if isinstance(value, types.FunctionType) and depth < _DEPTH and value.__closure__:
                 self._reach(value, depth + 1)
 
@@ -200,7 +116,7 @@ class State:
 
     def _variable(self, name):
         cell = self._cells.get(name)
-        return _Variable(name, cell) if cell is not None else _Global(name, self._globals)
+        return Variable(name, cell) if cell is not None else Global(name, self._globals)
 
     def _slot(self, path, names):
         """The slot of a dotted name; None where it begins at what the block makes itself."""
@@ -212,7 +128,7 @@ class State:
         owner = self._reached(path[:-1])
         if owner is UNDEFINED or not hasattr(owner, "__dict__") or properties.property_of(owner, path[-1]) is not None:
             return None  # what a property's functions write stands in the log
-        return _Attribute(owner, path)
+        return Attribute(owner, path)
 
     def _reached(self, path):
         value = self._variable(path[0]).get()
@@ -229,7 +145,7 @@ class State:
         for path in chains:
             owner = self._reached(path[:-1])
             if path[-1] in getattr(owner, "__dict__", ()):
-                slots.append(_Attribute(owner, path))
+                slots.append(Attribute(owner, path))
         failure = checks.failure()
         if failure is not None:
             slots.append(failure)
@@ -239,8 +155,8 @@ class State:
             name, value, depth = waiting.pop()
             if not isinstance(value, (*CONTAINERS, tuple)) or id(value) in found or not depth:
                 continue
-            if not isinstance(value, tuple):
-                slot = _Contents(value, name)
+            if not isinstance(value, (tuple, Row)):
+                slot = Contents(value, name)
                 found[id(value)] = slot, slot.get()
             inner = value.values() if isinstance(value, dict) else value
             waiting += [(name, item, depth - 1) for item in inner if isinstance(item, (*CONTAINERS, tuple))]
@@ -248,10 +164,10 @@ class State:
 
     def _watch(self, key, thing, name):
         if name is not None:
-            self._slots[key] = slot = _Attribute(thing, (type(thing).__name__, name))
+            self._slots[key] = slot = Attribute(thing, (type(thing).__name__, name))
             self.before[key] = slot.get()
         elif id(thing) not in self._seen:
-            slot = _Contents(thing, f"a {type(thing).__name__}")
+            slot = Contents(thing, f"a {type(thing).__name__}")
             self._seen[id(thing)] = slot, slot.get()
 
     def _found_by_log(self, log):
@@ -260,7 +176,7 @@ class State:
         unknown = [
             (("attribute", *key), owner, name, before)
             for key, (owner, name, before) in log.attributes.items()
-            if not any(isinstance(slot, _Attribute) and slot.is_of(owner, name) for slot in self._slots.values())
+            if not any(isinstance(slot, Attribute) and slot.is_of(owner, name) for slot in self._slots.values())
         ]
         unknown += [
             (("contents", number), container, None, before)
@@ -276,7 +192,7 @@ class State:
             if not known:
                 break  # what is left was made in the region
             for key, thing, name, before in known:
-                slot = _Attribute(thing, ("", name)) if name is not None else _Contents(thing, "")
+                slot = Attribute(thing, ("", name)) if name is not None else Contents(thing, "")
                 new[key] = thing, name, slot.get()
                 slot.put(before)
             unknown = [entry for entry in unknown if entry not in known]
@@ -311,7 +227,7 @@ class State:
     def _refuse_outside(self, slots):
         """A variable of a function that is not converted would keep the TensorArray when all is recorded."""
         for slot in slots:
-            if isinstance(slot, _Variable) and slot.is_one_of(getattr(_thread, "outside", ())):
+            if isinstance(slot, Variable) and slot.is_one_of(getattr(_thread, "outside", ())):
                 raise _C.located(
                     NotImplementedError(
                         f"{self.where()}: how many items {slot.name} has depends on a tensor, and it is a list of the function "
@@ -372,13 +288,18 @@ class State:
     def put(self, key, value):
         self._slots[key].put(value)
 
+    def leave_open(self, key):
+        """A name has no value, as the ways of the statement give it values of several kinds."""
+        slot = self._slots[key]
+        slot.leave_open() if isinstance(slot, Variable) else slot.put(UNDEFINED)
+
     def get(self, key):
         return self._slots[key].get()
 
     def restore(self):
         """All as it was."""
         for key, slot in self._slots.items():
-            slot.put(self.before[key])
+            slot.leave_open() if key in self._open_before else slot.put(self.before[key])
         for slot, value in self._roots:
             if slot.get() is not value and self._key(slot) not in self._slots:
                 slot.put(value)
@@ -403,6 +324,7 @@ class State:
     def leave(self, log=None):
         """({key: value} of what is defined after a block, what else it changed: ids of lists, keys of names); all as it was."""
         after = {key: slot.get() for key, slot in self._slots.items()}
+        self.open = {key for key, slot in self._slots.items() if isinstance(slot, Variable) and slot.is_open()}
         for key, (copy, program, number) in self._aliases.items():
             if after[key] is copy and program.value_number(copy) == number:
                 after[key] = self.before[key]
@@ -455,9 +377,17 @@ class State:
         """Whether it is a list or dict whose contents are a thing of their own that blocks change: who holds it holds it still."""
         return id(value) in self._seen and ("contents", id(value)) in self._slots
 
+    def ends_with_call(self, key, given):
+        """Whether nobody has the list, dict or object of a key when the call of the function is over, which gives some objects."""
+        slot = self._slots.get(key) or self._seen[key[1]][0]
+        thing = getattr(slot, "container", None)
+        if isinstance(slot, Attribute):
+            thing = slot.owner
+        return thing is not None and lifetimes.ends_with_call(slot.name.partition(".")[0], thing, given)
+
     def may_be_unbound(self, key):
         """Whether reads of the name of a key ask whether it has a value."""
-        return key[0] == "name" and len(key) == 2 and key[1] in self._maybe and isinstance(self._slots[key], _Variable)
+        return key[0] == "name" and len(key) == 2 and key[1] in self._maybe and isinstance(self._slots[key], Variable)
 
     def asks(self, name):
         """Whether reads of a name ask whether it has a value, in the function of the statement."""

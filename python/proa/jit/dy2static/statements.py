@@ -99,6 +99,9 @@ class Statements:
         if isinstance(statement, ast.Try) and statement.handlers:
             guard = ast.withitem(runtime("guarded", at=statement), None)
             statement.body = [placed(ast.With([guard], statement.body), statement.body[0])]
+            for handler in statement.handlers:
+                kinds = [handler.type] if handler.type is not None else []
+                handler.type = runtime("handled", *kinds, at=handler)
         leaves = bool(scopes.jumps(statement)) and _leaps(statement)
         if isinstance(statement, ast.If):
             if not leaves and scopes.is_plain(statement.test):

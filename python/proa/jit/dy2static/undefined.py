@@ -12,7 +12,7 @@ _thread = threading.local()
 
 def forget():
     """A function begins to be recorded."""
-    _thread.reasons = {}
+    _thread.reasons, _thread.cells = {}, {}
 
 
 def note(name, reason, kind=None, wish=None):
@@ -25,6 +25,19 @@ def note(name, reason, kind=None, wish=None):
     if not hasattr(_thread, "reasons"):
         forget()
     _thread.reasons[name] = reason, kind, wish
+
+
+def mark(cell, is_conflict):
+    """Whether a variable of a function has no value because the ways of a statement gave it values of several kinds."""
+    if is_conflict:
+        _thread.cells[id(cell)] = cell  # kept: another one would get its id
+    elif getattr(_thread, "cells", None):
+        _thread.cells.pop(id(cell), None)
+
+
+def is_marked(cell):
+    """Whether it is so."""
+    return id(cell) in getattr(_thread, "cells", ())
 
 
 def explained(error):

@@ -6,6 +6,7 @@ from proa import _C
 from proa.framework.dtype import is_floating
 from proa.framework.size import Size
 from proa.jit import structure
+from proa.jit.dy2static.item_kinds import Row
 
 
 def is_late(value):
@@ -45,7 +46,7 @@ def _held(value, holds):
     """`value` with the containers in it that `holds` says as leaves."""
     if holds(value):
         return _Held(value)
-    if type(value) is dict:
+    if type(value) in (dict, Row):
         return {key: _held(item, holds) for key, item in value.items()}
     if type(value) in (list, tuple):
         return type(value)(_held(item, holds) for item in value)
@@ -136,7 +137,7 @@ def described(value):
     if isinstance(value, _C.Tensor):
         return f"{[n if type(n) is int and n >= 0 else '?' for n in value.shape]} {value.dtype.name}".replace("'", "")
     if isinstance(value, (list, tuple, dict)):
-        return f"a {type(value).__name__} of {len(value)}"
+        return f"a {'dict' if isinstance(value, Row) else type(value).__name__} of {len(value)}"
     text = repr(value)
     return text if len(text) < 40 else type(value).__name__
 

@@ -129,9 +129,14 @@ def axis_of(file, name):
     return next((wish[3] for wish in every if wish[:3] == ("ragged", file, name)), None)
 
 
+def is_asked(error):
+    """Whether an error says that a value was asked for which only the run of the program knows."""
+    return any(text in str(error) for text in _ASKED)
+
+
 def _of_generator(error):
     """The wish for that generator of the user which asked for a value that only the run of the program knows."""
-    if not any(text in str(error) for text in _ASKED):
+    if not is_asked(error):
         return None
     found = None
     step = error.__traceback__

@@ -65,7 +65,7 @@ def outlives(buffer, value):
         return False
     sizes = value.shape
     fits = len(sizes) == buffer.ndim and all(a == b for a, b in zip(sizes, buffer.shape) if isinstance(a, int))
-    if not fits or buffer.dtype != value.dtype:
+    if not fits or buffer.dtype != value.dtype or not buffer.stop_gradient:
         return False  # another tensor under the same name, such as what the last call saw
     buffer.set_value(value)
     return True

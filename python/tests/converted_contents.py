@@ -158,6 +158,51 @@ def steps_as_named_tuples(x):
 
 
 @supported
+def sorted_of_a_made_list(x):
+    """`sorted`, `sort`, `max` and `min` of lists that a loop made: of tensors, tuples and dicts, by keys and backwards"""
+    sums = sorted([row.sum() for row in x if row.sum() > -10])
+    found, pairs = [], []
+    for i, row in enumerate(x):
+        if row.sum() > -10:
+            found.append({"score": row.max(), "row": row})
+            pairs.append((row.sum(), i))
+    found.sort(key=lambda one: one["score"], reverse=True)
+    best, first = max(pairs)
+    least, last = min(pairs, key=lambda pair: (pair[1], pair[0]))
+    return found[0]["row"] * 3 + found[-1]["row"] + sums[0] + best * first + least * last
+
+
+@supported
+def beams_of_open_steps(x):
+    """A beam search as lists of tuples with lists, of which the best two go on, in a loop over steps"""
+    beams, n = [(x.sum() * 0, [x[0], x[0] * 2])], paddle.zeros([], "int64")
+    while n < (x > 0).astype("int64").sum().clip(0, 3):
+        ways = []
+        for score, (row, other) in beams:
+            ways.append((score + x[n].max(), [row + x[n], other]))
+            ways.append((score + x[n].min(), [other, row - x[n]]))
+        ways.sort(key=lambda way: way[0], reverse=True)
+        beams = ways[:2]
+        n = n + 1
+    return beams[0][1][0] * beams[0][0] + beams[0][1][1]
+
+
+@supported
+def best_of_a_threshold(x):
+    """`min` of a number and a size that values decide: the best of those above a threshold, of each class"""
+    found = []
+    for k in range(x.shape[1]):
+        kept = paddle.nonzero(x[:, k] > 0.1).flatten()
+        if kept.shape[0] == 0:
+            continue
+        best, _ = paddle.topk(paddle.gather(x[:, k], kept), min(2, kept.shape[0]))
+        found.append(paddle.stack([paddle.full_like(best, k), best], -1))
+    if len(found) == 0:
+        return paddle.zeros([1, 2]) - 1
+    return paddle.concat(found)
+
+
+@supported
 def handled_and_not(x):
     """`try` around calls that fail, with handlers for all errors, in a function with branches"""
 

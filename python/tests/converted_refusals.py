@@ -52,12 +52,6 @@ def returns_of_ways(x):
     return sum([x * len(_pair_or_one(x * k)) for k in range(2)])
 
 
-@refused("sorted: of as many items as only the run of the program knows; use paddle.sort")
-def sorted_of_a_made_list(x):
-    """`sorted`, `max` and `min` of a list that a loop made: `paddle.sort`, `argsort` and `argmax` of what `paddle.stack` makes of it"""
-    return x + sorted([row.sum() for row in x if row.sum() > 0])[0]
-
-
 @refused(r"y: the ways of the statement .* give \[\] float32 and \[3, 4\] float32; let both give tensors of one dtype")
 def shapes_of_turns(x):
     """Values of another kind that a turn of a loop gives by a tensor, read in the next one: one kind for all turns"""
@@ -97,14 +91,14 @@ def list_of_kinds(x):
     return items[0]
 
 
-@refused("sort: of a list whose number of items depends on a tensor; .* use the tensor paddle.stack")
-def sorted_list(x):
-    """`sort`, `remove`, `index` of a list that a loop made: use the tensor `paddle.stack` makes of it"""
+@refused("remove: of a list whose number of items depends on a tensor; .* use the tensor paddle.stack")
+def removed_from_a_made_list(x):
+    """`remove`, `index` of a list that a loop made: use the tensor `paddle.stack` makes of it"""
     items, n = [], paddle.to_tensor(0)
     while n < 1 + 0 * (x.abs() > 0).astype("int64").sum():
         items.append(x.sum())
         n = n + 1
-    items.sort()
+    items.remove(x.sum()) if n > 5 else None
     return items[0]
 
 

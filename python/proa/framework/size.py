@@ -283,12 +283,13 @@ def _plain(number):
 
 # Ids of the code objects of functions that proa.jit converts.
 converted_codes: set = set()
+_COMPARING = ("proa.jit.dy2static.runtime", "proa.jit.dy2static.ordering")
 
 
 def _is_converted(frame):
     """Whether the code that compares is a user's, of a function that is converted: there the answer may be a tensor."""
-    # A chained comparison is made by the runtime of converted functions.
-    return id(frame.f_code) in converted_codes or frame.f_globals.get("__name__") == "proa.jit.dy2static.runtime"
+    # A chained comparison is made by the runtime of converted functions, that of `max` and `min` by what stands for these.
+    return id(frame.f_code) in converted_codes or frame.f_globals.get("__name__") in _COMPARING
 
 
 def is_same(a, b):

@@ -132,6 +132,7 @@ def flatten(value, leaves, convert=None):
         return TENSOR
     kind = type(value)
     if isinstance(value, (list, tuple)):
+        kind = getattr(kind, "rebuilt_as", kind)
         return _Container(kind, None, tuple(flatten(item, leaves, convert) for item in value))
     if isinstance(value, dict):
         kind = getattr(kind, "rebuilt_as", kind)
@@ -211,9 +212,9 @@ def unflatten(tree, leaves):
 
 
 def _row(parts, like):
-    """An item of a list: a dict of keys, a named tuple of a class, or a tuple."""
-    if like is None:
-        return parts
+    """An item of a list: a dict of keys, a named tuple of a class, a list, or a tuple."""
+    if like is None or like is list:
+        return list(parts) if like else parts
     return dict(zip(like, parts, strict=True)) if isinstance(like, tuple) else like(*parts)
 
 

@@ -17,6 +17,9 @@ class TensorArray(Counted):
     `paddle.stack`, `concat` and the `array_` functions take it; who gets it from a replay gets a list.
     """
 
+    def __repr__(self):
+        return f"a list of {described(self[0])}"
+
     def extend(self, values):
         for value in values:
             self.append(value)
@@ -39,13 +42,18 @@ class TensorArray(Counted):
     def copy(self):
         return self[:]
 
+    def sort(self, *, key=None, reverse=False):
+        from proa.jit.dy2static.ordering import ordered
+
+        self.contents = ordered("sort", self, key, reverse).contents
+
     def __getattr__(self, name):
         if not hasattr(list, name):
             raise AttributeError(f"'list' object has no attribute '{name}'", name=name, obj=self)
         raise _C.located(
             NotImplementedError(
                 f"{name}: of a list whose number of items depends on a tensor; it is read as a list is, and append, extend, "
-                f"insert, pop, clear, copy, `del` and setitem change it; use the tensor paddle.stack(list) for {name}"
+                f"insert, pop, clear, copy, sort, `del` and setitem change it; use the tensor paddle.stack(list) for {name}"
             )
         )
 
@@ -77,7 +85,7 @@ class TensorArray(Counted):
         return value
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(eq=False, repr=False)
 class EvenArray(TensorArray):
     """Tensors of one shape.
 
@@ -123,6 +131,10 @@ class EvenArray(TensorArray):
         empty = type(self.stacked.shape[0]) is int and self.stacked.shape[0] == 0
         self.stacked = row if empty else _C.ops.concat([self.stacked, row], 0)
 
+    def taken(self, order):
+        """Items of it, by their numbers: int64 [m]."""
+        return EvenArray(_C.ops.gather(self.stacked, order, 0))
+
     def drop_last(self):
         self.stacked = self.stacked[:-1]
 
@@ -162,7 +174,7 @@ class EvenArray(TensorArray):
         self.stacked = stacked
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(eq=False, repr=False)
 class RaggedArray(TensorArray):
     """Tensors that differ in one dim, such as the boxes that stay of each class.
 
@@ -244,6 +256,9 @@ class RaggedArray(TensorArray):
             )
         )
 
+    def taken(self, order):
+        raise self._refused("order")
+
     def insert(self, index, value):
         raise self._refused("insert")
 
@@ -260,7 +275,7 @@ class RaggedArray(TensorArray):
         )
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(eq=False, repr=False)
 class TupleArray(TensorArray):
     """Tuples or dicts of tensors: an array for each part.
 
@@ -301,19 +316,23 @@ class TupleArray(TensorArray):
         )
 
     def _apart(self, value):
-        if isinstance(self.keys, tuple):
-            if isinstance(value, dict) and set(value) == set(self.keys):
-                return zip(self.parts, map(value.get, self.keys), strict=True)
-        elif type(value) is (self.keys or tuple) and len(value) == len(self.parts):
-            return zip(self.parts, value, strict=True)
-        held = (
+        parts, keys = parts_of([value])
+        is_one = (
+            set(keys) == set(self.keys)
+            if isinstance(self.keys, tuple) and isinstance(keys, tuple)
+            else keys == self.keys
+        )
+        if parts is not None and is_one and len(parts) == len(self.parts):
+            values = map(value.get, self.keys) if isinstance(keys, tuple) else [v for (v,) in parts]
+            return zip(self.parts, values, strict=True)
+        what = (
             f"dicts of {', '.join(map(repr, self.keys))}"
             if isinstance(self.keys, tuple)
-            else f"tuples of {len(self.parts)}"
+            else f"{(self.keys or tuple).__name__}s of {len(self.parts)}"
         )
         raise _C.located(
             TypeError(
-                f"append: the number of its items depends on a tensor, and it holds {held}, not {described(value)}"
+                f"append: the number of its items depends on a tensor, and it holds {what}, not {described(value)}"
             )
         )
 
@@ -324,6 +343,13 @@ class TupleArray(TensorArray):
     def insert(self, index, value):
         for part, item in self._apart(value):
             part.insert(index, item)
+
+    def taken(self, order):
+        return TupleArray(tuple(part.taken(order) for part in self.parts), self.keys)
+
+    def __repr__(self):
+        kind = "dict" if isinstance(self.keys, tuple) else (self.keys or tuple).__name__
+        return f"a list of {kind}s of {len(self.parts)}"
 
     def drop_last(self):
         for part in self.parts:

@@ -376,13 +376,16 @@ class _Choice:
         return tree, decided
 
     def _as_arrays(self, key):
-        """A name that is a list in one way, and in the other one that a loop made, is such a one in both."""
+        """A name that is a list in one way, and in the other one that a loop made, is such a one in both; so is one to which the
+        first turn of a loop gives more items, or fewer."""
         found = [v.get(key, self.state.before.get(key)) for v in self._values]
         of_loops = [isinstance(v, arrays.TensorArray) for v in found]
-        if key[0] != "name" or key in self._plan.lists or not any(of_loops):
+        if key[0] != "name" or key in self._plan.lists or not (any(of_loops) or self.is_turn):
             return
         if all(made or type(v) is list for v, made in zip(found, of_loops, strict=True)):
-            kind = item_kinds.common(*(arrays.kind_of(v, self.state.where()) for v in found))
+            kind = None
+            with contextlib.suppress(TypeError):
+                kind = item_kinds.common(*(arrays.kind_of(v, self.state.where()) for v in found))
             if kind is not None:
                 self._plan.lists[key] = kind
                 raise _Again(self)

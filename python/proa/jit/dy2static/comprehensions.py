@@ -21,7 +21,7 @@ def listed(items, stays, element):
         stays: says of an item whether it does; None for all.
         element: what an item gives.
     """
-    items = _known(items)
+    items = known(items)
     if iterables.late(items) is not None:
         return functions.convert(_grown if stays is not None else _mapped)([], items, stays, element)
     out = []
@@ -35,7 +35,7 @@ def listed(items, stays, element):
     return out
 
 
-def _known(items):
+def known(items):
     """An array of a known number of items as a list of them."""
     is_known = isinstance(items, TensorArray) and type(items.count) is int
     return [items[i] for i in range(items.count)] if is_known else items
@@ -68,7 +68,7 @@ def first_of_kinds(count, items, stays, element, *default):
 
 
 def _first(items, stays, element, default):
-    items = _known(items)
+    items = known(items)
     if iterables.late(items) is not None:
         raise _C.located(
             NotImplementedError(

@@ -20,7 +20,7 @@ class Kind:
     Args:
         like (Tensor|Form|tuple): one of them; of tuples and dicts a Kind for each part.
         axis (int|None): the dim in which they differ.
-        keys (tuple|type|None): of dicts their keys, of named tuples their class.
+        keys (tuple|type|None): of dicts their keys, of lists `list`, of named tuples their class.
     """
 
     like: object
@@ -39,11 +39,14 @@ class Kind:
 
 
 def parts_of(values):
-    """(the values of each part, what Kind.keys says) of tuples, named tuples or dicts of one form; (None, None) of others."""
+    """(the values of each part, what Kind.keys says) of tuples, named tuples, lists or dicts of one form; (None, None) of others."""
     first = values[0] if values else None
     if isinstance(first, dict) and type(first) in (dict, Row) and first:
         if all(type(v) in (dict, Row) and v.keys() == first.keys() for v in values):
             return [[v[key] for v in values] for key in first], tuple(first)
+    elif type(first) in (list, Cells) and first:
+        if all(type(v) in (list, Cells) and len(v) == len(first) for v in values):
+            return [list(part) for part in zip(*values, strict=True)], list
     elif isinstance(first, tuple) and first and all(type(v) is type(first) and len(v) == len(first) for v in values):
         if type(first) is tuple or hasattr(first, "_fields"):
             return [list(part) for part in zip(*values, strict=True)], None if type(first) is tuple else type(first)
@@ -51,25 +54,28 @@ def parts_of(values):
 
 
 def together(parts, keys):
-    """A tuple, named tuple or dict of parts."""
+    """A tuple, named tuple, list or dict of parts."""
     if keys is None:
         return tuple(parts)
+    if keys is list:
+        return Cells(parts)
     return Row(zip(keys, parts, strict=True)) if isinstance(keys, tuple) else keys(*parts)
+
+
+def _refused(self, *unused, **also):
+    kind = self.rebuilt_as.__name__
+    raise _C.located(
+        NotImplementedError(
+            f"a {kind} in a list whose number of items depends on a tensor is read, and not changed; change it before it is "
+            f"appended, or append a new {kind} to a new list"
+        )
+    )
 
 
 class Row(dict):
     """A dict of a list whose number of items depends on a tensor: it is read; who changes it would change a copy."""
 
     rebuilt_as = dict  # in what a statement gives (structure.py)
-
-    def _refused(self, *unused, **also):
-        raise _C.located(
-            NotImplementedError(
-                "a dict in a list whose number of items depends on a tensor is read, and not changed; change it before it is "
-                "appended, or append a new dict to a new list"
-            )
-        )
-
     __setitem__ = __delitem__ = __ior__ = update = pop = popitem = clear = setdefault = _refused
 
     def copy(self):
@@ -77,6 +83,24 @@ class Row(dict):
         return dict(self)
 
     __copy__ = copy
+
+
+class Cells(list):
+    """The same of a list."""
+
+    rebuilt_as = list
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = append = extend = insert = pop = clear = remove = sort = (
+        reverse
+    ) = _refused
+
+    def copy(self):
+        """A list of its own."""
+        return list(self)
+
+    __copy__ = copy
+
+
+COPIES = (Row, Cells)
 
 
 def differing(shapes, may=False):

@@ -12,10 +12,10 @@ import operator
 from proa import _C
 from proa.framework.size import Size
 from proa.jit.dy2static import calls, given, iterables, runtime
-from proa.jit.dy2static.arrays import TensorArray
-from proa.jit.dy2static.comprehensions import listed
+from proa.jit.dy2static.arrays import TensorArray, TupleArray
+from proa.jit.dy2static.comprehensions import known, listed
 from proa.jit.dy2static.items import Stacked
-from proa.jit.dy2static.values import becomes_tensor, is_late, tensor_of
+from proa.jit.dy2static.values import becomes_tensor, described, is_late, tensor_of
 
 _FINITE = (list, tuple, dict, set, frozenset, range, _C.Tensor, TensorArray)
 
@@ -34,7 +34,7 @@ def _hold_tensors(keys):
 
 
 def _unknown_number(what, iterable):
-    if isinstance(iterable, TensorArray) or iterables.late(iterable) is not None:
+    if iterables.late(iterable) is not None:
         raise _C.located(
             NotImplementedError(
                 f"{what}: of as many items as only the run of the program knows; use paddle.sort, argsort or argmax of the "
@@ -57,8 +57,34 @@ def _order(what, keys, reverse):
     return order
 
 
+def ordered(what, array, key, reverse):
+    """A list of which only the run of the program knows how many items it has, in order: by keys of one element, or tuples of such."""
+    keys = array if key is None else listed(array, None, calls.call(key))
+    order = None
+    for part in reversed(keys.parts if isinstance(keys, TupleArray) else [keys]):
+        column = part.stacked
+        if any(n != 1 for n in column.shape[1:]):
+            raise _C.located(
+                TypeError(
+                    f"{what}: the keys are tensors {described(column[0])}; give such of one element, or tuples of these"
+                )
+            )
+        column = _C.ops.reshape(column, [-1])
+        column = column if order is None else _C.ops.gather(column, order, 0)
+        places = _C.ops.argsort(column, 0, bool(reverse))
+        order = places if order is None else _C.ops.gather(order, places, 0)
+    return array.taken(order)
+
+
+def _is_of_run(items):
+    return isinstance(items, TensorArray) and type(items.count) is not int
+
+
 def sorted_(iterable, /, *, key=None, reverse=False):
     """`sorted`, by keys that are tensors too."""
+    if _is_of_run(iterable):
+        return ordered("sorted", iterable, key, reverse)
+    iterable = known(iterable)
     _unknown_number("sorted", iterable)
     items = list(iterable)
     keys, late = _keys("sorted", items, key)
@@ -110,6 +136,9 @@ def _best(function, before):
         if len(items) == 1:
             if isinstance(items[0], _C.Tensor) and key is None:
                 return function(*items, **kwargs)
+            if _is_of_run(items[0]) and not kwargs:
+                return ordered(function.__name__, items[0], key, function is builtins.max)[0]
+            items = (known(items[0]),)
             _unknown_number(function.__name__, items[0])
         every = list(items[0]) if len(items) == 1 else list(items)
         if len(every) < 2:

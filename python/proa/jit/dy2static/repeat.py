@@ -45,6 +45,7 @@ class _Unstable(BaseException):
         self, loop, what, lost=None, rewrite="its variables must keep dtype and number of dims from turn to turn"
     ):
         self.loop, self.what, self.lost = loop, f"{what}; {rewrite}", lost
+        self.key = None  # of the name that is so
 
 
 class _Plan:
@@ -57,6 +58,7 @@ class _Plan:
         self.first = {}  # key of a name that turns bind, read after the loop: (tree, leaves) of such a value
         self.maybe = set()  # keys of names that have a value before the loop, and may have none after a turn
         self.rebuilt = set()  # keys of names that get other lists in a turn
+        self.dead = {}  # key of a name that no turn reads before it gives it a value: what an error says of it
         self.lost = {}  # key of a name that gets other texts in a turn: what an error says of it
 
 
@@ -87,7 +89,9 @@ def repeated(what, site, entry, may_peel=True):
                 continue
             if may_peel:
                 return _peeled(what, site, entry)
-            raise loop.error(unstable.what) from None
+            if unstable.key is None or unstable.key in plan.dead:
+                raise loop.error(unstable.what) from None
+            plan.dead[unstable.key] = unstable.what
         except (Exception, handled.Refused) as error:
             if not may_peel or getattr(handled.unwrapped(error), "_proa_loop", None) is not loop:
                 raise
@@ -146,7 +150,7 @@ class _Loop:
             out += [t for t in given if isinstance(t, _C.Tensor)]
         for key in self.state.keys():
             value = self.state.before[key]
-            if value is UNDEFINED and key not in self._plan.first or key in self._plan.lost:
+            if value is UNDEFINED and key not in self._plan.first or key in self._plan.lost or key in self._plan.dead:
                 continue
             if value is UNDEFINED:
                 value = maybe.missing(*self._plan.first[key])
@@ -173,9 +177,17 @@ class _Loop:
             now = [next(values) if moving else leaf for leaf, moving in zip(leaves, moves, strict=True)]
             self._handles[key] = value = built(tree, now)
             self.state.put(key, UNDEFINED if self._is_hidden(key) and not after else value)
+        for key in self._plan.dead:
+            self._forget(key)
         for key, what in self._plan.lost.items():
             self.state.put(key, Lost(functools.partial(self.error, what)))
         return hidden
+
+    def _forget(self, key):
+        """A name has no value where a turn begins, and after the loop: who reads it gets the error."""
+        reason = f"the loop at {self.state.where()} depends on a tensor, and {self._plan.dead[key]}"
+        undefined.note(key[-1], reason, TypeError)
+        self.state.put(key, UNDEFINED)
 
     def _is_hidden(self, key):
         """Whether reads cannot ask for a value that there may not be: it is that of an attribute. Turns give it first."""
@@ -224,7 +236,12 @@ class _Loop:
             self._lists(changed, found)
         self._note_first(found)
         for key in self._variables:
-            out += self._kept(key, found.get(key, UNDEFINED))
+            try:
+                out += self._kept(key, found.get(key, UNDEFINED))
+            except _Unstable as unstable:
+                if unstable.loop is self and key[0] == "name" and len(key) == 2:
+                    unstable.key = key
+                raise
         return out
 
     def _turned(self, hidden):
@@ -362,7 +379,7 @@ class _Loop:
     def _note_first(self, found):
         """Names that the turn binds, and that are read after the loop, become variables in the next attempt."""
         new = [k for k in self.state.keys() if k not in self._variables and k in found and self._is_wished(k)]
-        new = [k for k in new if k not in self._plan.lost]
+        new = [k for k in new if k not in self._plan.lost and k not in self._plan.dead]
         for key in new:
             self._plan.first[key] = maybe.kind(found[key])
         if new:
@@ -395,6 +412,8 @@ class _Loop:
         for key in self.state.keys():
             if key in self._open and undefined.conflict(key[-1]) is not None:
                 self.state.leave_open(key)
+            elif key in self._plan.dead:
+                self._forget(key)
             elif key not in self._variables and key not in self._plan.lost:
                 undefined.note(key[-1], f"{self._in_loop(key)}; give it one before", wish=self.state.wish(key))
                 self.state.put(key, UNDEFINED)

@@ -14,7 +14,7 @@ import types
 from proa import _C
 from proa.jit import structure
 from proa.jit.dy2static import arrays, checks, lifetimes, properties, wishes, writes
-from proa.jit.dy2static.item_kinds import Row
+from proa.jit.dy2static.item_kinds import COPIES
 from proa.jit.dy2static.maybe import Maybe, plain
 from proa.jit.dy2static.slots import Attribute, Contents, Global, Rows, Variable
 from proa.jit.dy2static.writes import CONTAINERS, UNDEFINED
@@ -155,7 +155,7 @@ class State:
             name, value, depth = waiting.pop()
             if not isinstance(value, (*CONTAINERS, tuple)) or id(value) in found or not depth:
                 continue
-            if not isinstance(value, (tuple, Row)):
+            if not isinstance(value, (tuple, *COPIES)):
                 slot = Contents(value, name)
                 found[id(value)] = slot, slot.get()
             inner = value.values() if isinstance(value, dict) else value

@@ -6,7 +6,7 @@ from proa import _C
 from proa.framework.dtype import is_floating
 from proa.framework.size import Size
 from proa.jit import structure
-from proa.jit.dy2static.item_kinds import Row
+from proa.jit.dy2static.item_kinds import COPIES, Row
 
 
 def is_late(value):
@@ -137,7 +137,8 @@ def described(value):
     if isinstance(value, _C.Tensor):
         return f"{[n if type(n) is int and n >= 0 else '?' for n in value.shape]} {value.dtype.name}".replace("'", "")
     if isinstance(value, (list, tuple, dict)):
-        return f"a {'dict' if isinstance(value, Row) else type(value).__name__} of {len(value)}"
+        kind = value.rebuilt_as if isinstance(value, COPIES) else type(value)
+        return f"a {kind.__name__} of {len(value)}"
     text = repr(value)
     return text if len(text) < 40 else type(value).__name__
 

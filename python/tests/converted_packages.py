@@ -408,16 +408,6 @@ def list_of_pairs(x):
     return pairs[0][0]
 
 
-@refused("name is 'a' before it and 'ab' after a turn; a program holds tensors, and no text|'ab' before it and 'abb'")
-def text_that_grows(x):
-    """A text that a loop of a tensor changes: a number, which who called the function looks up"""
-    name, n = "a", paddle.to_tensor(0)
-    while n < (x.abs() > 0).astype("int64").sum():
-        name = name + "b"
-        n = n + 1
-    return x * len(name)
-
-
 @refused("gives? .*'a' before it and .* after a turn; a program holds tensors, and no text|no text")
 def text_of_the_last_turn(x):
     """A text that each turn makes anew, read after the loop"""

@@ -17,6 +17,7 @@ MODULES = [
     "converted_items",
     "converted_nones",
     "converted_contents",
+    "converted_texts",
     "converted_code",
     "converted_classes",
     "converted_errors",

@@ -13,6 +13,7 @@ from proa.jit.dy2static import (
     builtin_functions,
     calls,
     checks,
+    coded,
     handled,
     leaks,
     lost,
@@ -224,6 +225,8 @@ def _late_result(value):
     """Results that are a tensor of the program but nothing of the kind for the caller."""
     if isinstance(value, Size):
         return structure.SIZE, value.tensor()
+    if isinstance(value, coded.Coded):
+        str(value)  # says what to give instead
     if isinstance(value, TupleArray):
         return structure.ROWS, (value.keys, value.parts)
     return (structure.ITEMS, value.stacked) if isinstance(value, TensorArray) else None
@@ -232,6 +235,7 @@ def _late_result(value):
 def _converted_call(function, args, kwargs, left_out=None):
     """(what the function gives, what is to be checked after a run); it and what it calls are converted (dy2static)."""
     undefined.forget()
+    coded.forget()
     try:
         with calls.converting(), state.recording_of(function, (args, kwargs)), checks.collecting(left_out) as found:
             return calls.call(function)(*args, **kwargs), found

@@ -6,7 +6,18 @@ import threading
 from proa import _C
 from proa.framework.dtype import is_floating
 from proa.jit import structure
-from proa.jit.dy2static import alternatives, arrays, checks, item_kinds, maybe, signals, undefined, wishes, writes
+from proa.jit.dy2static import (
+    alternatives,
+    arrays,
+    checks,
+    coded,
+    item_kinds,
+    maybe,
+    signals,
+    undefined,
+    wishes,
+    writes,
+)
 from proa.jit.dy2static.state import UNDEFINED, State
 from proa.jit.dy2static.values import (
     becomes_tensor,
@@ -101,6 +112,7 @@ class _Plan:
         self.arrays = {}  # id of a list that one way appends to: the Kind of its items
         self.maybe = {}  # key of a name that one way gives a value: (tree, leaves) of it
         self.apart = set()  # keys of what is nobody's when both ways have returned: lists and dicts, attributes
+        self.coded = set()  # keys of names whose texts are numbers
         self.lists = {}  # key of a name that is a list in one way and an array in the other: the Kind of its items
 
 
@@ -218,6 +230,9 @@ class _Choice:
         for key, kind in self._plan.lists.items():
             if type(values.get(key)) is list or isinstance(values.get(key), arrays.TensorArray):
                 values[key] = arrays.lifted(values[key], kind)
+        for key in self._plan.coded & values.keys():
+            if coded.is_text(values[key]):
+                values[key] = coded.lifted(values[key], self.state.file, key[-1])
         self._values.append(values)
         self._open.append(self.state.open)
         found = {key: flat(value, self._holds) for key, value in values.items()}
@@ -365,6 +380,8 @@ class _Choice:
             if key == _RETURN or self._only_first:  # whatever it is, nobody reads it
                 return tree, [(n is not None, leaf if n is None else n) for n, leaf in zip(self._given[key], leaves)]
             return self._missing(key)
+        if tree != other[0] or not all(map(equal, leaves, other[1])):
+            self._as_coded(key)
         if tree != other[0]:
             self._as_arrays(key)
             return self._differs(key, f"{self._shown(key, tree, leaves)} and {self._shown(key, *other)}")
@@ -374,6 +391,15 @@ class _Choice:
             if isinstance(decided[-1], _Conflict):
                 return decided[-1]
         return tree, decided
+
+    def _as_coded(self, key):
+        """A name whose texts differ from turn to turn, and are read: a number stands for them."""
+        found = [v.get(key, self.state.before.get(key)) for v in self._values]
+        if key in self._plan.coded or key[0] != "name" or len(key) > 2 or not all(map(coded.is_text, found)):
+            return
+        if wishes.is_wished(wishes.coded(self.state.file, key[-1])):
+            self._plan.coded.add(key)
+            raise _Again(self)
 
     def _as_arrays(self, key):
         """A name that is a list in one way, and in the other one that a loop made, is such a one in both; so is one to which the
@@ -513,5 +539,9 @@ class _Choice:
             wish = wishes.none(self.state.file, key[-1], self.state.line)
             if not wishes.is_wished(wish):
                 return wish
-        wish = wishes.ways(self.state.file, self.state.line, key[-1] if len(key) == 2 else None)
-        return wish if not wishes.is_wished(wish) else wishes.ways(self.state.file, self.state.line, None)
+        found = [
+            wishes.ways(self.state.file, self.state.line, name) for name in (key[-1] if len(key) == 2 else None, None)
+        ]
+        if len(key) == 2 and all(coded.is_text(v.get(key, self.state.before.get(key))) for v in self._values):
+            found.append(wishes.coded(self.state.file, key[-1]))
+        return next((wish for wish in found if not wishes.is_wished(wish)), found[-1])

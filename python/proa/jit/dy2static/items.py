@@ -8,6 +8,7 @@ from proa.framework.size import Size
 from proa.jit.dy2static import alternatives, calls, checks, kinds
 from proa.jit.dy2static.alternatives import Alternatives
 from proa.jit.dy2static.arrays import EvenArray
+from proa.jit.dy2static.coded import Coded
 from proa.jit.dy2static.values import (
     becomes_tensor,
     built,
@@ -152,6 +153,9 @@ def _part(owner, index):
 
 def within(value, container):
     """`value in container`, of numbers that are tensors too."""
+    if isinstance(value, Coded) and not isinstance(container, str):
+        found = [value == text for text in container if isinstance(text, str)]
+        return _C.ops.stack(found, 0).any() if found else False
     if isinstance(container, (list, tuple, set, frozenset, range, dict)):
         if not is_late(value) and not any(map(is_late, container)):
             return value in container

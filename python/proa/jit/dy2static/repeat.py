@@ -12,7 +12,7 @@ import functools
 from proa import _C
 from proa.framework.dtype import is_floating
 from proa.jit import structure
-from proa.jit.dy2static import arrays, checks, handled, maybe, signals, undefined, wishes
+from proa.jit.dy2static import arrays, checks, coded, handled, maybe, signals, undefined, wishes
 from proa.jit.dy2static.branches import choose, region
 from proa.jit.dy2static.lost import Lost, is_plain, rewrite
 from proa.jit.dy2static.signals import Mixed
@@ -45,7 +45,7 @@ class _Unstable(BaseException):
         self, loop, what, lost=None, rewrite="its variables must keep dtype and number of dims from turn to turn"
     ):
         self.loop, self.what, self.lost = loop, f"{what}; {rewrite}", lost
-        self.key = None  # of the name that is so
+        self.key = self.wish = None  # of the name that is so; what would keep its value
 
 
 class _Plan:
@@ -91,7 +91,7 @@ def repeated(what, site, entry, may_peel=True):
                 return _peeled(what, site, entry)
             if unstable.key is None or unstable.key in plan.dead:
                 raise loop.error(unstable.what) from None
-            plan.dead[unstable.key] = unstable.what
+            plan.dead[unstable.key] = unstable.what, unstable.wish
         except (Exception, handled.Refused) as error:
             if not may_peel or getattr(handled.unwrapped(error), "_proa_loop", None) is not loop:
                 raise
@@ -156,6 +156,8 @@ class _Loop:
                 value = maybe.missing(*self._plan.first[key])
             elif key in self._plan.maybe:
                 value = maybe.lifted(value)
+            elif self._is_coded(key, value):
+                value = coded.lifted(value, self.state.file, key[-1])
             whole = self.state.is_seen(value) and key[0] == "name" and key not in self._plan.rebuilt
             tree, leaves = (structure.TENSOR, [value]) if whole else flat(value, self.state.holds)
             kinds = [self._plan.kinds.get((key, j), (None, None)) for j in range(len(leaves))]
@@ -180,13 +182,13 @@ class _Loop:
         for key in self._plan.dead:
             self._forget(key)
         for key, what in self._plan.lost.items():
-            self.state.put(key, Lost(functools.partial(self.error, what)))
+            self.state.put(key, Lost(functools.partial(self.error, what, self._wish_of_text(key))))
         return hidden
 
     def _forget(self, key):
         """A name has no value where a turn begins, and after the loop: who reads it gets the error."""
-        reason = f"the loop at {self.state.where()} depends on a tensor, and {self._plan.dead[key]}"
-        undefined.note(key[-1], reason, TypeError)
+        what, wish = self._plan.dead[key]
+        undefined.note(key[-1], f"the loop at {self.state.where()} depends on a tensor, and {what}", TypeError, wish)
         self.state.put(key, UNDEFINED)
 
     def _is_hidden(self, key):
@@ -241,6 +243,7 @@ class _Loop:
             except _Unstable as unstable:
                 if unstable.loop is self and key[0] == "name" and len(key) == 2:
                     unstable.key = key
+                    unstable.wish = undefined.conflict(key[-1])[2] if self._is_open(key) else None
                 raise
         return out
 
@@ -285,6 +288,8 @@ class _Loop:
             raise _Again(self)
         if value is UNDEFINED:
             raise self._unsteady(f"{name} is deleted in it")
+        if isinstance(self._handles.get(key), coded.Coded) and coded.is_text(value):
+            value = coded.lifted(value, self.state.file, key[-1])
         if tree is structure.TENSOR and self.state.is_seen(leaves[0]):
             if value is not leaves[0]:
                 self._plan.rebuilt.add(key)
@@ -310,8 +315,8 @@ class _Loop:
     def _lifted(self, key, value):
         """What a turn makes of a name that may have no value."""
         handle = self._handles[key]
-        if key in self.state.open and (conflict := undefined.conflict(key[-1])) is not None:
-            reason, kind, wish = conflict  # it has a value, of no kind that the loop can carry
+        if self._is_open(key):
+            reason, kind, wish = undefined.conflict(key[-1])  # it has a value, of no kind that the loop can carry
             error = _C.located(kind(f"{self.state.name(key)}: {reason}"))
             error._proa_wish = wish
             raise error
@@ -390,13 +395,25 @@ class _Loop:
         again = self.state.may_be_unbound(key) and key[-1] in self._reads
         return again or wishes.is_wished(self.state.wish(key))
 
+    def _is_open(self, key):
+        """Whether a turn left a name without a value, as ways in it gave it values of several kinds."""
+        return key in self._open and undefined.conflict(key[-1]) is not None
+
+    def _is_coded(self, key, value):
+        """Whether a name holds a text that is a number, as it differs from turn to turn and is read."""
+        wish = self._wish_of_text(key)
+        return wish is not None and isinstance(value, str) and wishes.is_wished(wish)
+
+    def _wish_of_text(self, key):
+        return wishes.coded(self.state.file, key[-1]) if key[0] == "name" and len(key) == 2 else None
+
     def _unsteady(self, what, *rewriting):
         return _Unstable(self, what, *rewriting)
 
-    def error(self, what):
+    def error(self, what, wish=None):
         """What says that a variable does not keep what it is."""
         error = _C.located(TypeError(f"{self.state.where()}: the loop depends on a tensor, and {what}"))
-        error._proa_loop = self
+        error._proa_loop, error._proa_wish = self, wish
         return error
 
     # After it -----------------------------------------------------------------------------------------------------------------
@@ -410,7 +427,7 @@ class _Loop:
                 overwrite(before, self.state.get(key))
                 self.state.put(key, before)
         for key in self.state.keys():
-            if key in self._open and undefined.conflict(key[-1]) is not None:
+            if self._is_open(key):
                 self.state.leave_open(key)
             elif key in self._plan.dead:
                 self._forget(key)

@@ -60,7 +60,9 @@ def conflict(name):
     """(reason, kind, wish) of a name that had a value of several kinds in the ways of a statement; None for others."""
     found = getattr(_thread, "reasons", {}).get(name)
     return (
-        found if found is not None and found[1] is not None and (found[2] or (None,))[0] in ("ways", "none") else None
+        found
+        if found is not None and found[1] is not None and (found[2] or (None,))[0] in ("ways", "none", "coded")
+        else None
     )
 
 

@@ -84,6 +84,11 @@ def ways(file, line, name):
     return ("ways", file, line, name)
 
 
+def coded(file, name):
+    """The wish that the texts of a name are numbers where they differ from turn to turn (coded.py)."""
+    return ("coded", file, name)
+
+
 def lines_of_ways(code):
     """(line, name) of each `if` in the file of a code object for which that is wished."""
     every = getattr(_thread, "wishes", None) or ()

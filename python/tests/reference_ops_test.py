@@ -288,6 +288,91 @@ def test_resized_to_one_element(method, tmp_path):
     np.testing.assert_allclose(found, [[[[1.0 if method == "bilinear" else cubic]]]], rtol=1e-5)
 
 
+def _lu(x):
+    """The factors in one matrix and the rows that were swapped, of a matrix without rows of zeros, with the largest pivots."""
+    x, pivots = x.copy(), []
+    for k in range(min(x.shape)):
+        p = k + np.abs(x[k:, k]).argmax()
+        x[[k, p]] = x[[p, k]]
+        pivots.append(p + 1)
+        x[k + 1 :, k] /= x[k, k]
+        x[k + 1 :, k + 1 :] -= np.outer(x[k + 1 :, k], x[k, k + 1 :])
+    return x, np.array(pivots, "int32")
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5)])
+def test_lu_unpack(shape, tmp_path):
+    x = f(*shape)
+    packed, pivots = _lu(x)
+    p, low, up = run(tmp_path, "lu_unpack", {"X": packed, "Pivots": pivots}, {}, ["Pmat", "L", "U"])
+    np.testing.assert_allclose(p @ low @ up, x, atol=1e-5)
+    np.testing.assert_array_equal(low, np.tril(low))
+    np.testing.assert_array_equal(up, np.triu(up))
+    np.testing.assert_array_equal(np.diag(low), np.ones(min(shape)))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "settings", "wanted"),
+    [
+        ({}, {}, [4, 3]),
+        ({}, {"tol": 1e6}, [0, 0]),
+        ({}, {"tol": 1e-3, "use_default_tol": False}, [4, 3]),
+        ({"TolTensor": np.array([1e-3, 1e6], "float32")}, {"use_default_tol": False}, [4, 0]),
+        ({}, {"hermitian": True}, [4, 3]),
+    ],
+)
+def test_matrix_rank(inputs, settings, wanted, tmp_path):
+    full = np.linalg.qr(f(4, 4))[0].astype("float32")
+    x = np.stack([full @ np.diag([4.0, -3, 2, 1]) @ full.T, full @ np.diag([4.0, -3, 2, 0]) @ full.T]).astype("float32")
+    found = run(tmp_path, "matrix_rank", {"X": x, **inputs}, settings, ["Out"])[0]
+    assert found.dtype == np.int64 and found.tolist() == wanted
+
+
+@pytest.mark.parametrize("driver", ["gels", "gelsd"])
+def test_lstsq(driver, tmp_path):
+    x, y = f(6, 3), f(6, 2)
+    found, residuals = run(
+        tmp_path, "lstsq", {"X": x, "Y": y}, {"driver": driver, "rcond": 1e-6}, ["Solution", "Residuals"]
+    )
+    solution, missed, _, _ = np.linalg.lstsq(x, y, rcond=None)
+    np.testing.assert_allclose(found, solution, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(residuals, missed, rtol=1e-4)
+
+
+def _metrics(states):
+    right, wrong, _, missed = states.T.astype("float64")
+    share = lambda a, b: a / (a + b) if a + b > 0 else 1.0
+    both = lambda p, r: 2 * p * r / (p + r) if p + r > 0 else 0.0
+    p, r = (np.mean([share(*pair) for pair in zip(right, other, strict=True)]) for other in (wrong, missed))
+    q, s = share(right.sum(), wrong.sum()), share(right.sum(), missed.sum())
+    return [p, r, both(p, r), q, s, both(q, s)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_precision_recall(weighted, tmp_path):
+    """One example after another, as the states are defined: of the class found, of that which is right, of all others."""
+    found, wanted = np.array([[0], [1], [1], [3], [0]], "int32"), np.array([[0], [1], [2], [0], [0]], "int32")
+    weights = np.array([[1.0], [0.5], [2.0], [1.5], [1.0]], "float32")
+    before = np.arange(20, dtype="float32").reshape(5, 4)
+    states = np.zeros((5, 4), "float32")
+    for i, (a, b) in enumerate(zip(found[:, 0], wanted[:, 0], strict=True)):
+        w = weights[i, 0] if weighted else 1.0
+        states[[k for k in range(5) if k not in (a, b)], 2] += w
+        if a == b:
+            states[a, 0] += w
+        else:
+            states[a, 1] += w
+            states[b, 3] += w
+    inputs = {"MaxProbs": f(5, 1), "Indices": found, "Labels": wanted, "StatesInfo": before}
+    if weighted:
+        inputs["Weights"] = weights
+    slots = ["BatchMetrics", "AccumMetrics", "AccumStatesInfo"]
+    batch, every, total = run(tmp_path, "precision_recall", inputs, {"class_number": 5}, slots)
+    np.testing.assert_allclose(batch, _metrics(states), rtol=1e-12)
+    np.testing.assert_allclose(every, _metrics(states + before), rtol=1e-12)
+    np.testing.assert_allclose(total, states + before)
+
+
 def test_unknown_ones_are_listed(tmp_path):
     with pytest.raises(NotImplementedError, match=r"(?s)not known:\n  similarity_focus \(axis=1\) in 1 op"):
         run(tmp_path, "similarity_focus", {"X": x34}, {"axis": 1}, ["Out"])

@@ -81,6 +81,20 @@ def tags_of_words(x):
     return x * count
 
 
+@supported
+def swapped_texts(x):
+    """Texts that two names hand to each other, in a loop that a `break` ends"""
+    one, other = "left", "right"
+    for row in x:
+        if row.sum() < -3:
+            break
+        if row.sum() > 0:
+            one, other = other, one
+        if one == "left":
+            x = x + row
+    return x if other == "right" else x * 2
+
+
 def _following(state, row):
     if state == "a" and row.sum() > 0:
         return "b"
@@ -99,7 +113,7 @@ def state_of_a_function(x):
 
 
 @refused(
-    "name: which text it is, 'a', depends on a tensor; it can be compared by ==, != and in; else a program holds tensors, and no text"
+    "which text it is, of 'a'.*, depends on a tensor; it can be compared by ==, != and in; else a program holds tensors, and no text"
 )
 def text_that_grows(x):
     """A text that a loop of a tensor makes longer: a number, which who called the function looks up"""
@@ -110,7 +124,7 @@ def text_that_grows(x):
     return x * len(name)
 
 
-@refused("state: which text it is, 'start'.*, depends on a tensor; it can be compared by ==, != and in")
+@refused("which text it is, of 'start'.*, depends on a tensor; it can be compared by ==, != and in")
 def text_as_a_key(x):
     """A text that turns change as the key of a dict: compare it"""
     state, factors = "start", {"start": 1.0, "run": 2.0}

@@ -232,7 +232,7 @@ class _Choice:
                 values[key] = arrays.lifted(values[key], kind)
         for key in self._plan.coded & values.keys():
             if coded.is_text(values[key]):
-                values[key] = coded.lifted(values[key], self.state.file, key[-1])
+                values[key] = coded.lifted(values[key])
         self._values.append(values)
         self._open.append(self.state.open)
         found = {key: flat(value, self._holds) for key, value in values.items()}

@@ -1,4 +1,4 @@
-"""Texts of which only the run knows which one it is: a number in a table of those that a name had while it was recorded.
+"""Texts of which only the run knows which one it is: a number in a table of those that names had while they were recorded.
 
     state = "start"
     for row in x:                       # a loop of the program
@@ -21,10 +21,10 @@ _thread = threading.local()
 
 
 class Table:
-    """The texts of a name, by their numbers."""
+    """The texts of a recording, by their numbers: of all names, as one may be handed to another."""
 
-    def __init__(self, name):
-        self.name, self._texts = name, []
+    def __init__(self):
+        self._texts = []
 
     def number(self, text):
         """That of a text, as a tensor: int64 []."""
@@ -33,7 +33,7 @@ class Table:
         return tensor_of(self._texts.index(text), _C.int64)
 
     def __repr__(self):
-        return " or ".join(map(repr, self._texts))
+        return ", ".join(map(repr, self._texts))
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -60,12 +60,12 @@ class Coded:
         return _C.ops.logical_not(found) if isinstance(found, _C.Tensor) else not found
 
     def __repr__(self):
-        return repr(self.table)
+        return f"one of {self.table!r}"
 
     def _refuse(self, *unused, **also):
         raise _C.located(
             TypeError(
-                f"{self.table.name}: which text it is, {self.table!r}, depends on a tensor; it can be compared by ==, != and in; else "
+                f"which text it is, of {self.table!r}, depends on a tensor; it can be compared by ==, != and in; else "
                 f"{rewrite('')}"
             )
         )
@@ -81,7 +81,7 @@ class Coded:
 
 def forget():
     """A function begins to be recorded."""
-    _thread.tables = {}
+    _thread.table = Table()
 
 
 def is_text(value):
@@ -89,11 +89,10 @@ def is_text(value):
     return isinstance(value, (str, Coded))
 
 
-def lifted(value, file, name):
-    """A text of a name in a file as one that only the run knows."""
+def lifted(value):
+    """A text as one that only the run knows."""
     if isinstance(value, Coded):
         return value
-    if not hasattr(_thread, "tables"):
+    if not hasattr(_thread, "table"):
         forget()
-    table = _thread.tables.setdefault((file, name), Table(name))
-    return Coded(table, table.number(value))
+    return Coded(_thread.table, _thread.table.number(value))

@@ -157,7 +157,7 @@ class _Loop:
             elif key in self._plan.maybe:
                 value = maybe.lifted(value)
             elif self._is_coded(key, value):
-                value = coded.lifted(value, self.state.file, key[-1])
+                value = coded.lifted(value)
             whole = self.state.is_seen(value) and key[0] == "name" and key not in self._plan.rebuilt
             tree, leaves = (structure.TENSOR, [value]) if whole else flat(value, self.state.holds)
             kinds = [self._plan.kinds.get((key, j), (None, None)) for j in range(len(leaves))]
@@ -289,7 +289,7 @@ class _Loop:
         if value is UNDEFINED:
             raise self._unsteady(f"{name} is deleted in it")
         if isinstance(self._handles.get(key), coded.Coded) and coded.is_text(value):
-            value = coded.lifted(value, self.state.file, key[-1])
+            value = coded.lifted(value)
         if tree is structure.TENSOR and self.state.is_seen(leaves[0]):
             if value is not leaves[0]:
                 self._plan.rebuilt.add(key)

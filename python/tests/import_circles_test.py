@@ -40,6 +40,10 @@ LATER = {
     ): "a chain is what calling one on one makes",
     ("proa.distribution.transform", "proa.distribution.transformed_distribution"): "what calling one on one makes",
     ("proa.framework.core", "proa.fluid.core"): "passes old names on",
+    (
+        "proa.framework.parameter",
+        "proa.static.parameters",
+    ): "in static mode a parameter that is made of another belongs to the program",
     ("proa.framework.reference_ops", "proa.fluid.layers.nn"): "dropout of old programs, as fluid has it",
     ("proa.nn.functional.many_classes", "proa.distributed.collective"): "classes that ranks share",
     (

@@ -63,7 +63,7 @@ class Parameter(_C.Tensor):
         # Counted here and not by unique_name, which would remember the name of each parameter ever copied.
         count = self.__dict__.get("_copies", 0)
         self._copies = count + 1
-        copy = Parameter(self.detach().clone(), f"{self.name}_{count}", self.trainable)
+        copy = parameter_of(lambda: self.detach().clone(), f"{self.name}_{count}", self.trainable)
         memo[id(self)] = copy
         return self.copy_settings_to(copy)
 
@@ -71,6 +71,22 @@ class Parameter(_C.Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
     __str__ = __repr__
+
+
+def parameter_of(start, name=None, trainable=True):
+    """A parameter that begins as `start()` says. In static mode too it has elements."""
+    with _C.eager_mode():
+        parameter = Parameter(start(), name, trainable)
+    return started_by(start, parameter)
+
+
+def started_by(start, tensor):
+    """The tensor, which in static mode the program has when its layer is gone, and its startup program starts by `start()`."""
+    if _C.in_static_mode():
+        from proa.static.parameters import remember_made
+
+        remember_made(tensor, start)
+    return tensor
 
 
 class ParamAttr:

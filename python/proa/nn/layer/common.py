@@ -127,7 +127,8 @@ class Embedding(Layer):
             recording = _C.is_grad_enabled()
             _C.set_grad_enabled(False)
             try:
-                self.weight[self._padding_idx] = 0.0
+                with _C.eager_mode():  # once, not in each run of a program
+                    self.weight[self._padding_idx] = 0.0
             finally:
                 _C.set_grad_enabled(recording)
 

@@ -6,7 +6,7 @@ from proa import _C
 from proa.framework.attributes import wrong
 from proa.framework.dtype import as_dtype, convert_dtype
 from proa.framework.names import borrow as _borrow
-from proa.framework.parameter import Parameter
+from proa.framework.parameter import parameter_of
 from proa.nn import functional as F
 from proa.nn.functional.shapes import plain_ints, size_argument
 from proa.nn.initializer import Constant
@@ -49,15 +49,9 @@ class _BatchNormBase(Layer):
 
     def _statistic(self, name, value):
         def start():
-            with _C.eager_mode():
-                return _C.ops.full([self._num_features], value, as_dtype(self._dtype))
+            return _C.ops.full([self._num_features], value, as_dtype(self._dtype))
 
-        made = Parameter(start(), f"{self._full_name}.{name}", trainable=False)
-        if _C.in_static_mode():  # the program has it, and its startup program starts it, when the layer is gone
-            from proa.static.parameters import remember_made
-
-            remember_made(made, start)
-        return made
+        return parameter_of(start, f"{self._full_name}.{name}", trainable=False)
 
     _trainable_statistics = False
 

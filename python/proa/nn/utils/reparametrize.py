@@ -1,8 +1,10 @@
 """Weight normalization and spectral normalization of a layer's weight."""
 
+import math
+
 from proa import _C
 from proa.framework.grad_mode import no_grad
-from proa.framework.parameter import Parameter
+from proa.framework.parameter import parameter_of, started_by
 from proa.nn import functional as F
 from proa.nn.layer.spectral_norm import power_iteration, rows_of, singular_value
 from proa.tensor.linalg import norm
@@ -68,9 +70,12 @@ def weight_norm(layer, name="weight", dim=0):
     if dim is not None and not -1 <= dim < rank:
         raise _C.located(IndexError(f"weight_norm: dim {dim} is out of range; {name} is {list(weight.shape)}"))
     delattr(layer, name)
-    length = _norm_but(weight.detach(), dim)
-    layer.add_parameter(name + "_v", Parameter(weight.detach().clone(), weight.name + "_v"))
-    layer.add_parameter(name + "_g", Parameter(_C.ops.reshape(length, [-1]).clone(), weight.name + "_g"))
+    starts = {
+        "_v": lambda: weight.detach().clone(),
+        "_g": lambda: _C.ops.reshape(_norm_but(weight.detach(), dim), [-1]),
+    }
+    for end, start in starts.items():
+        layer.add_parameter(name + end, parameter_of(start, weight.name + end))
     _compute(layer, _WeightNorm(name, dim))
     return layer
 
@@ -86,10 +91,11 @@ def remove_weight_norm(layer, name="weight"):
     """
     for key, hook in list(layer._forward_pre_hooks.items()):
         if isinstance(hook, _WeightNorm) and hook.name == name:
-            weight = hook.value(layer).detach().clone()
+            with _C.eager_mode():
+                weight = hook.value(layer).detach().clone()
             for part in (name, name + "_g", name + "_v"):
                 delattr(layer, part)
-            layer.add_parameter(name, Parameter(weight))
+            layer.add_parameter(name, parameter_of(weight.clone))
             del layer._forward_pre_hooks[key]
             return layer
     raise _C.located(ValueError(f"remove_weight_norm: {name!r} of {type(layer).__name__} is not normalized"))
@@ -127,6 +133,19 @@ class _SpectralNorm:
         _hold(layer, self.name, self.value(layer, moving=layer.training))
 
 
+def _unit_vector(size, weight, name, eps):
+    """A random vector, of the program in static mode."""
+
+    def start():
+        with no_grad():
+            return F.normalize(_C.ops.gaussian([size], weight.dtype, 0.0, 1.0), axis=0, epsilon=eps)
+
+    with _C.eager_mode():
+        vector = start()
+    vector.name = name
+    return started_by(start, vector)
+
+
 def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
     """Divides a layer's weight by its largest singular value in each call (Miyato et al., 2018).
 
@@ -153,14 +172,10 @@ def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=Non
     for hook in layer._forward_pre_hooks.values():
         if isinstance(hook, _SpectralNorm) and hook.name == name:
             raise _C.located(RuntimeError(f"spectral_norm: {name!r} of {type(layer).__name__} is normalized already"))
-    with no_grad():
-        u, v = (
-            F.normalize(_C.ops.gaussian([size], weight.dtype, 0.0, 1.0), axis=0, epsilon=eps)
-            for size in rows_of(weight, dim).shape
-        )
     delattr(layer, name)
     layer.add_parameter(name + "_orig", weight)
-    layer.register_buffer(name + "_u", u)
-    layer.register_buffer(name + "_v", v)
+    rows = weight.shape[dim]
+    for end, size in (("u", rows), ("v", math.prod(weight.shape) // rows)):
+        layer.register_buffer(f"{name}_{end}", _unit_vector(size, weight, f"{weight.name}_{end}", eps))
     _compute(layer, _SpectralNorm(name, dim, n_power_iterations, eps))
     return layer

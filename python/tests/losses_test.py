@@ -161,6 +161,8 @@ def test_simple_losses():
     expected = np.where(p > 0, p * (np.log(np.where(p > 0, p, 1)) - x), 0)
     close(F.kl_div(tensor(x), tensor(p), "batchmean"), expected.sum() / 3)
     close(F.kl_div(tensor(x), tensor(p), "none"), expected)
+    for reduction in ("batchmean", "mean"):
+        assert np.isnan(F.kl_div(tensor(x[:0]), tensor(p[:0]), reduction).item())
     label = np.sign(array(3, 4))
     close(F.margin_ranking_loss(tensor(x), tensor(y), tensor(label), 0.1), np.maximum(-label * (x - y) + 0.1, 0).mean())
     close(F.hinge_embedding_loss(tensor(x), tensor(label)), np.where(label == 1, x, np.maximum(1 - x, 0)).mean())

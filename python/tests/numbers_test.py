@@ -56,6 +56,15 @@ def test_quantiles_of_one_number_along_an_axis(axis):
         assert out.shape == [] and out.item() == 2.5
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+def test_bincount_of_the_largest_number(dtype):
+    largest = min(np.iinfo(dtype).max, 40_000)
+    x = np.array([largest, 1, largest], dtype)
+    np.testing.assert_array_equal(
+        proa.bincount(proa.to_tensor(x), minlength=300).numpy(), np.bincount(x, minlength=300)
+    )
+
+
 def test_bincount_of_integer_weights_is_float64():
     out = proa.bincount(proa.to_tensor([0, 3, 3]), proa.to_tensor([1, 2, 5]))
     assert out.dtype == proa.float64 and out.tolist() == [1.0, 0.0, 0.0, 7.0]

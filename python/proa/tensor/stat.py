@@ -216,6 +216,7 @@ def bincount(x, weights=None, minlength=0, name=None):
     x = _C.tensor_argument(x, "bincount", "x")
     if len(x.shape) != 1 or not x.is_integer():
         raise _C.located(ValueError(f"bincount: x must be integers [N]; it is {list(x.shape)} {x.dtype.name}"))
+    x = x.astype(_C.int64)  # one more than the largest is none of x's dtype perhaps
     minlength = an_int("bincount", "minlength", minlength)
     if not is_late(minlength) and minlength < 0:
         raise _C.located(ValueError(f"bincount: minlength must not be negative; it is {minlength}"))

@@ -215,7 +215,7 @@ def kl_div(input, label, reduction="mean", name=None):
             return loss
         batch = _C.ops.slice(_C.ops.shape(loss), [0], [0], [1])
         total = widened(loss).sum()
-        return narrowed(total / _C.ops.cast(_C.ops.clip(_C.ops.squeeze(batch, [0]), 1), total.dtype), loss)
+        return narrowed(total / _C.ops.cast(_C.ops.squeeze(batch, [0]), total.dtype), loss)
     return reduce(loss, reduction)
 
 

@@ -16,24 +16,71 @@ def _norm_but(x, dim):
     return norm(x, "fro", axes, True)
 
 
-def _hold(layer, name, weight):
-    """Lets the layer have a weight that is computed in each call: no buffer, for what a program computed is gone with it, and
-    gradients go through it."""
-    layer.__dict__[name] = weight
+class _Computed:
+    """A hook that computes a weight before each forward. Sublayers that have the parameter too (those of an LSTM are its cells')
+    have the weight as well: `shared` are their paths, and the names there."""
+
+    def __init__(self, layer, name):
+        parameter = layer._parameters[name]
+        self.name = name
+        self.shared = [
+            (path, key)
+            for path, sublayer in layer.named_sublayers()
+            for key, value in sublayer._parameters.items()
+            if value is parameter
+        ]
+
+    def value(self, layer):
+        """The weight, of the parameters of now."""
+        raise NotImplementedError
+
+    def sublayers(self, layer):
+        for path, key in self.shared:
+            sublayer = layer
+            for part in path.split("."):
+                sublayer = sublayer._sub_layers[part]
+            yield sublayer, key
+
+    def hold(self, layer, weight):
+        """Lets layers have a weight that is computed in each call: no buffer, for what a program computed is gone with it, and
+        gradients go through it."""
+        layer.__dict__[self.name] = weight
+        for sublayer, key in self.sublayers(layer):
+            sublayer.__dict__[key] = weight
+
+    def take_away(self, layer):
+        """Layers are left without the weight and the hook."""
+        delattr(layer, self.name)
+        for sublayer, key in self.sublayers(layer):
+            delattr(sublayer, key)
+
+    def start(self, layer):
+        """Has the weight computed from now on; copies of the layer get their own weight from it."""
+        self.hold(layer, self.value(layer))
+        _note(layer, self.name, self)
+        for sublayer, key in self.sublayers(layer):
+            _note(sublayer, key, _Elsewhere)
+        layer.register_forward_pre_hook(self)
 
 
-def _compute(layer, hook):
-    """Calls the hook before each forward; copies of the layer get their own weight from it."""
-    _hold(layer, hook.name, hook.value(layer))
-    layer.__dict__["_computed_by"] = {**layer._computed_by, hook.name: hook}
-    layer.register_forward_pre_hook(hook)
+class _Elsewhere:
+    """Stands for a weight that a hook of a layer around computes, in copies too: when it is called."""
+
+    @staticmethod
+    def value(layer):
+        return None
 
 
-class _WeightNorm:
+def _note(layer, name, computes):
+    layer.__dict__["_computed_by"] = {**layer._computed_by, name: computes}
+
+
+class _WeightNorm(_Computed):
     """The hook: weight = g * v / |v|, anew in each call."""
 
-    def __init__(self, name, dim):
-        self.name, self.dim = name, dim
+    def __init__(self, layer, name, dim):
+        super().__init__(layer, name)
+        self.dim = dim
 
     def value(self, layer):
         g, v = getattr(layer, self.name + "_g"), getattr(layer, self.name + "_v")
@@ -43,7 +90,7 @@ class _WeightNorm:
         return v * (_C.ops.reshape(g, shape) / _norm_but(v, self.dim))
 
     def __call__(self, layer, inputs):
-        _hold(layer, self.name, self.value(layer))
+        self.hold(layer, self.value(layer))
 
 
 def weight_norm(layer, name="weight", dim=0):
@@ -69,14 +116,15 @@ def weight_norm(layer, name="weight", dim=0):
     rank = len(weight.shape)
     if dim is not None and not -1 <= dim < rank:
         raise _C.located(IndexError(f"weight_norm: dim {dim} is out of range; {name} is {list(weight.shape)}"))
-    delattr(layer, name)
+    hook = _WeightNorm(layer, name, dim)
+    hook.take_away(layer)
     starts = {
         "_v": lambda: weight.detach().clone(),
         "_g": lambda: _C.ops.reshape(_norm_but(weight.detach(), dim), [-1]),
     }
     for end, start in starts.items():
         layer.add_parameter(name + end, parameter_of(start, weight.name + end))
-    _compute(layer, _WeightNorm(name, dim))
+    hook.start(layer)
     return layer
 
 
@@ -93,22 +141,27 @@ def remove_weight_norm(layer, name="weight"):
         if isinstance(hook, _WeightNorm) and hook.name == name:
             with _C.eager_mode():
                 weight = hook.value(layer).detach().clone()
-            for part in (name, name + "_g", name + "_v"):
-                delattr(layer, part)
-            layer.add_parameter(name, parameter_of(weight.clone))
+            hook.take_away(layer)
+            for end in ("_g", "_v"):
+                delattr(layer, name + end)
+            parameter = parameter_of(weight.clone)
+            layer.add_parameter(name, parameter)
+            for sublayer, own in hook.sublayers(layer):
+                sublayer.add_parameter(own, parameter)
             del layer._forward_pre_hooks[key]
             return layer
     raise _C.located(ValueError(f"remove_weight_norm: {name!r} of {type(layer).__name__} is not normalized"))
 
 
-class _SpectralNorm:
+class _SpectralNorm(_Computed):
     """The hook: weight = weight_orig / its largest singular value, anew in each call.
 
     The vectors that find it move on in training only, and are the layer's buffers.
     """
 
-    def __init__(self, name, dim, iterations, eps):
-        self.name, self.dim, self.iterations, self.eps = name, dim, iterations, eps
+    def __init__(self, layer, name, dim, iterations, eps):
+        super().__init__(layer, name)
+        self.dim, self.iterations, self.eps = dim, iterations, eps
         self.called = False
 
     def value(self, layer, moving=False):
@@ -130,7 +183,7 @@ class _SpectralNorm:
 
     def __call__(self, layer, inputs):
         self.called = True
-        _hold(layer, self.name, self.value(layer, moving=layer.training))
+        self.hold(layer, self.value(layer, moving=layer.training))
 
 
 def _unit_vector(size, weight, name, eps):
@@ -172,10 +225,11 @@ def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=Non
     for hook in layer._forward_pre_hooks.values():
         if isinstance(hook, _SpectralNorm) and hook.name == name:
             raise _C.located(RuntimeError(f"spectral_norm: {name!r} of {type(layer).__name__} is normalized already"))
-    delattr(layer, name)
+    hook = _SpectralNorm(layer, name, dim, n_power_iterations, eps)
+    hook.take_away(layer)
     layer.add_parameter(name + "_orig", weight)
     rows = weight.shape[dim]
     for end, size in (("u", rows), ("v", math.prod(weight.shape) // rows)):
         layer.register_buffer(f"{name}_{end}", _unit_vector(size, weight, f"{weight.name}_{end}", eps))
-    _compute(layer, _SpectralNorm(name, dim, n_power_iterations, eps))
+    hook.start(layer)
     return layer

@@ -238,8 +238,14 @@ class Layer:
                 use.changed()
                 if value is not None:
                     del self._sublayer_names[name]
-        if isinstance(getattr(type(self), name, None), property):
+        held = getattr(type(self), name, None)
+        if held is None:
+            attributes[name] = value
+        elif hasattr(type(held), "__set__"):  # a property, or another descriptor
             object.__setattr__(self, name, value)
+        elif name == "__class__":
+            object.__setattr__(self, name, value)
+            use.changed()
         else:
             attributes[name] = value
 

@@ -95,8 +95,9 @@ class _Cell(RNNCellBase):
         return outputs, last
 
     def _is_plain(self):
-        """Whether a step is that of the class: no hooks, no forward of another class."""
-        return type(self).forward is _Cell.forward and not self._forward_pre_hooks and not self._forward_post_hooks
+        """Whether a step is that of the class: no hooks, no forward of another class or of its own."""
+        own = type(self).forward is not _Cell.forward or "forward" in self.__dict__
+        return not own and not self._forward_pre_hooks and not self._forward_post_hooks
 
     @property
     def state_shape(self):

@@ -139,10 +139,18 @@ void BindPlaces(py::module_& m) {
            [](const PyPlace& p) {
              return static_cast<int>(p.place.kind) * 65536 + p.place.index;
            })
-      // The place of a name has the class of its device.
+      // Copies have the class of the original.
       .def("__reduce__", [](const py::object& self) {
-        return py::make_tuple(py::type::of<PyPlace>(),
-                              py::make_tuple(self.attr("name")));
+        py::tuple arguments = py::make_tuple(self.attr("name"));
+        if (py::isinstance<PyCustomPlace>(self)) {
+          arguments = py::make_tuple(self.attr("kind"), self.attr("index"));
+        } else if (py::isinstance<PyCUDAPlace>(self)) {
+          arguments = py::make_tuple(self.attr("index"));
+        } else if (py::isinstance<PyCPUPlace>(self) ||
+                   py::isinstance<PyCUDAPinnedPlace>(self)) {
+          arguments = py::make_tuple();
+        }
+        return py::make_tuple(py::type::of(self), arguments);
       });
   py::class_<PyCPUPlace, PyPlace>(m, "CPUPlace", R"(The place of host memory.
 

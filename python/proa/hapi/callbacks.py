@@ -247,9 +247,11 @@ class _Monitor(Callback):
         if mode not in ("auto", "min", "max"):
             raise _C.located(ValueError(f"{type(self).__name__}: mode must be auto, min or max, not {mode!r}"))
         self.monitor, self.min_delta = monitor, min_delta
-        up = mode == "max" or (mode == "auto" and "acc" in monitor)
-        self._better = (lambda a, b: a > b + abs(min_delta)) if up else (lambda a, b: a < b - abs(min_delta))
-        self._worst = -np.inf if up else np.inf
+        self._up = mode == "max" or (mode == "auto" and "acc" in monitor)
+        self._worst = -np.inf if self._up else np.inf
+
+    def _better(self, a, b):
+        return a > b + abs(self.min_delta) if self._up else a < b - abs(self.min_delta)
 
     def _value(self, logs):
         """The watched value of an evaluation, or None."""

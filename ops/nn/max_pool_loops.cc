@@ -248,8 +248,11 @@ void ForwardLines(const PoolGeometry& g, const T* x, int64_t images, T* out) {
   constexpr int64_t kTogether = 4096;
   const int64_t stride = g.window.stride[2], taps = g.window.kernel[2];
   const int64_t before = g.window.pad_before[2];
-  const int64_t reach =
-      std::max(before + g.in[2], (g.out[2] - 1) * stride + taps);
+  // A last window may begin behind the image, far behind it with a long stride:
+  // it sees nothing.
+  const int64_t end = before + g.in[2];
+  const int64_t seeing = std::min(g.out[2], (end + stride - 1) / stride);
+  const int64_t reach = std::max(end, (seeing - 1) * stride + taps);
   // Of a stride beyond all of it there is one window.
   const int64_t step = std::min(stride, std::max<int64_t>(reach, 1));
   // Windows of an image, with those that nothing is asked of.
@@ -283,7 +286,7 @@ void ForwardLines(const PoolGeometry& g, const T* x, int64_t images, T* out) {
       const K* const __restrict found = best.data() + i * windows;
       T* const __restrict to = out;
       for (int64_t j = 0; j < g.out[2]; ++j) {
-        const K key = found[j] == kNone ? lowest : found[j];
+        const K key = j < seeing && found[j] != kNone ? found[j] : lowest;
         to[j] = T(ValueOf<A>(key));
       }
     }

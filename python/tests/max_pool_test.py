@@ -201,3 +201,13 @@ def test_threads_do_not_change_a_bit(shape, window, data_format):
             proa._C.set_num_threads(before)
     for other in found[1:]:
         np.testing.assert_array_equal(found[0], other)
+
+
+@pytest.mark.parametrize("stride", [40, 10**7, 2**31 - 1])
+def test_a_last_window_far_behind_the_image_sees_nothing(stride):
+    """It took memory as long as the stride, up to 16 GB."""
+    x = np.random.default_rng(3).standard_normal((2, 3, 33)).astype("float32")
+    y = proa._C.ops.max_pool1d(proa.to_tensor(x), [3], [stride], [0], True, "NCL", "SAME").numpy()
+    assert y.shape == (2, 3, 2 if stride > 33 else 1)
+    np.testing.assert_array_equal(y[..., 0], x[..., :3].max(-1))
+    np.testing.assert_array_equal(y[..., 1], np.finfo("float32").min)

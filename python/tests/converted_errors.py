@@ -145,3 +145,63 @@ def generator_in_function(x):
         yield from [x[0], x[1]]
 
     return sum(rows())
+
+
+@supported
+def raise_in_try(x):
+    """`raise` and `assert` by a tensor in a `try` that handles the error, with `else` and `finally`"""
+    y = x
+    try:
+        y = y * 2
+        if x.sum() > 0:
+            y = y + 1
+            raise ValueError("positive", 3)
+        y = y * 3
+        assert x.max() < 1, "large"
+        y = y + x
+    except ValueError as error:
+        y = y * error.args[1]
+    except AssertionError:
+        y = y - 1
+    else:
+        y = y * 7
+    finally:
+        y = y + 0.5
+    return y
+
+
+@supported
+def raise_in_try_of_turns(x):
+    """The same in a loop, and in a function that is called"""
+
+    def half(row):
+        try:
+            if row.max() > 1:
+                raise RuntimeError("large")
+            row = row * 2
+        except Exception:
+            row = row / 2
+        return row
+
+    out = x * 0
+    for row in x:
+        try:
+            if row.sum() > 0:
+                raise KeyError("positive")
+            out = out + half(row)
+        except (KeyError, TypeError):
+            out = out - half(row) * 2
+    return out
+
+
+@supported
+def assert_beside_handlers(x):
+    """`assert` by a tensor in a branch, in a `try` whose handlers do not take its error"""
+    try:
+        if x.sum() > 0:
+            assert x.abs().max() < 1e6, "large"
+            x = x * 2
+        found = {"a": x}["b"]
+    except KeyError:
+        found = x + 1
+    return found

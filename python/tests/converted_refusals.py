@@ -120,18 +120,6 @@ def dims_in_loop(x):
     return y
 
 
-@refused("in a `try` that may handle it")
-def raise_in_try(x):
-    """`raise` and `assert` by a tensor, in a `try` that may handle the error: use an `if`"""
-    try:
-        if x.sum() > 1e9:
-            raise ValueError("large")
-        y = x
-    except ValueError:
-        y = -x
-    return y
-
-
 @refused("other|grows")
 def list_of_lists(x):
     """A list in a list that grows in one way: give it a name"""

@@ -94,7 +94,7 @@ def after(signal, rest, site, functions=()):
     return choose(signals.at_end(signal), rest, lambda: left, functions or [rest], site, True)
 
 
-class _Again(BaseException):  # which no handler of the user takes
+class _Again(checks.Unfinished):
     """The ways are to be recorded once more, by what is known now."""
 
     def __init__(self, choice):

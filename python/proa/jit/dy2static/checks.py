@@ -19,6 +19,10 @@ from proa.jit.dy2static.values import is_late
 _thread = threading.local()
 
 
+class Unfinished(BaseException):
+    """What ends the recording of a statement: no handler of the user takes it."""
+
+
 class Assertion:
     """`assert condition, message`."""
 
@@ -166,44 +170,62 @@ def goes_on(condition):
 
 
 class guarding:
-    """Around the body of a `try` with handlers: an error that only the run knows would pass them by."""
+    """Around the body of a `try` with handlers: an error that only the run knows would pass them by.
+
+    Args:
+        kinds: gives the classes of errors that they take.
+    """
+
+    def __init__(self, kinds):
+        self._kinds = kinds
 
     def __enter__(self):
-        _thread.guards = getattr(_thread, "guards", 0) + 1
+        _thread.guards = (*getattr(_thread, "guards", ()), self._kinds)
 
     def __exit__(self, *unused):
-        _thread.guards -= 1
+        _thread.guards = _thread.guards[:-1]
+
+
+def _is_handled(kind):
+    """Whether a `try` around what is recorded may handle errors of a class."""
+    for kinds in getattr(_thread, "guards", ()):
+        try:
+            if issubclass(kind, kinds()):
+                return True
+        except Exception:  # a name that has no value yet
+            return True
+    return False
 
 
 class block:
-    """Around a branch or turn: a `try` in it handles what it raises, one around it cannot."""
+    """Around a branch or turn: what a `try` in it handles is Python's, what one around it handles is not."""
 
     def __enter__(self):
-        self._before = getattr(_thread, "guards", 0)
-        _thread.guards = 0
         return self
 
     def __exit__(self, *unused):
-        _thread.guards = self._before
+        pass
 
     def takes(self, error):
         """Whether the error is one of a `raise` or `assert` that was run in the block; then it is due after the run."""
         if getattr(_thread, "raised", None) is not error or failure() is None:
             return False
         _thread.raised = None
-        if self._before:
-            raise _C.located(
+        if _is_handled(type(error)):
+            refusal = _C.located(
                 NotImplementedError(
                     f"{type(error).__name__} is raised where a tensor says so, in a `try` that may handle it; handle it by "
                     "an `if` of the same condition"
                 )
-            ) from None
+            )
+            refusal._proa_wish = wishes.caught(*tracebacks.place_of(error))
+            raise refusal from None
         failure().add(error)
         return True
 
     def adds(self, error):
         """Makes an error of Python that a block raised one that is due after the run; whether it could."""
-        if self._before or failure() is None:
+        if _is_handled(type(error)) or failure() is None:
             return False
         failure().add(error)
         return True
@@ -235,7 +257,7 @@ def raised(error):
 
 def note(condition, message, frame):
     """An assertion of a bool tensor, made by a line of a frame; True."""
-    _refuse_handled("AssertionError")
+    _refuse_handled(AssertionError, wishes.caught(frame.f_code.co_filename, frame.f_lineno))
     if not _leave_out("assert", frame):
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno, frame.f_globals).strip()
         text = line if message is None else str(message())
@@ -247,17 +269,21 @@ def note(condition, message, frame):
     return True
 
 
-def _refuse_handled(name):
+def _refuse_handled(kind, wish=None):
     """An error that only the run knows passes handlers by."""
-    if getattr(_thread, "guards", 0):
-        raise _C.located(
-            NotImplementedError(f"{name} where a tensor says so, in a `try` that may handle it; use an `if` instead")
+    if _is_handled(kind):
+        refusal = _C.located(
+            NotImplementedError(
+                f"{kind.__name__} where a tensor says so, in a `try` that may handle it; use an `if` instead"
+            )
         )
+        refusal._proa_wish = wish
+        raise refusal
 
 
 def expect(condition, error):
     """An error is due after the run where a bool tensor is False."""
-    _refuse_handled(type(error).__name__)
+    _refuse_handled(type(error))
     found = getattr(_thread, "found", None)
     if found is None:
         return

@@ -61,14 +61,15 @@ def convert(function):
     kinds = wishes.calls_of_kinds(function.__code__)
     ways = wishes.lines_of_ways(function.__code__)
     wanted = wishes.names_of_none(function.__code__)
-    key = frozenset(kinds.items()), ways, frozenset((n, line) for n, lines in wanted.items() for line in lines)
+    caught = wishes.lines_of_caught(function.__code__)
+    key = frozenset(kinds.items()), ways, frozenset((n, line) for n, lines in wanted.items() for line in lines), caught
     found, nones = known.get(key, (None, ()))
     if found is None:
         if id(function.__code__) in _made:
             return function
         conversion = conversion_of(function)
-        if (kinds or ways or wanted) and conversion.code is not None:
-            conversion = _convert(function, kinds, ways, wanted)
+        if (kinds or ways or wanted or caught) and conversion.code is not None:
+            conversion = _convert(function, kinds, ways, wanted, caught)
         nones = conversion.nones
         found = function if conversion.code is None else _with_code(function, conversion.code)
         if found is not function:
@@ -90,7 +91,7 @@ def _with_code(function, code):
     return made
 
 
-def _convert(function, kinds=None, ways=(), wanted=None):
+def _convert(function, kinds=None, ways=(), wanted=None, caught=()):
     code = function.__code__
     if code.co_flags & LEFT_ALONE:
         return Conversion(why="it is a generator or coroutine")
@@ -103,6 +104,10 @@ def _convert(function, kinds=None, ways=(), wanted=None):
         if owner is not None:
             source.mangle(node, owner)
         nones = frozenset()
+        if caught:
+            from proa.jit.dy2static.raises import as_jumps
+
+            node = as_jumps(node, caught)
         if wanted and not isinstance(node, ast.Lambda):
             from proa.jit.dy2static.nones import without
 

@@ -10,6 +10,7 @@ A handler that took such an error would be recorded in the place of what the fun
 """
 
 import os
+import sys
 
 from proa.jit.dy2static import checks, undefined, wishes
 
@@ -17,7 +18,7 @@ _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _ALL = (Exception, KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
-class Refused(BaseException):
+class Refused(checks.Unfinished):
     """Takes an error past the handlers of users; who records raises the error (`unwrapped`).
 
     Args:
@@ -41,6 +42,19 @@ class guarded(checks.guarding):
         super().__exit__()
         if isinstance(error, Exception) and _is_refusal(error):
             raise Refused(error) from None
+
+
+class finishing:
+    """Around what `finally` does: where the recording ends before, its values are no more, and what it raises is left aside."""
+
+    def __enter__(self):
+        error = sys.exc_info()[1]
+        step = getattr(error, "__traceback__", None)
+        passes = step is not None and step.tb_frame is sys._getframe(1)
+        self._is_over = passes and (isinstance(error, checks.Unfinished) or _is_refusal(error))
+
+    def __exit__(self, kind, error, trace):
+        return self._is_over and isinstance(error, Exception)
 
 
 def handled(kind=None):

@@ -35,12 +35,12 @@ from proa.jit.dy2static.values import (
 _MOST = 12  # attempts
 
 
-class _Again(BaseException):  # which no handler of the user takes
+class _Again(checks.Unfinished):
     def __init__(self, loop):
         self.loop = loop
 
 
-class _Unstable(BaseException):
+class _Unstable(checks.Unfinished):
     def __init__(
         self, loop, what, lost=None, rewrite="its variables must keep dtype and number of dims from turn to turn"
     ):

@@ -13,7 +13,7 @@ from proa.jit.dy2static.checks import raised
 from proa.jit.dy2static.comprehensions import first, first_of_kinds, listed
 from proa.jit.dy2static.expressions import OF_NAMES
 from proa.jit.dy2static.generators import bounded
-from proa.jit.dy2static.handled import guarded, handled
+from proa.jit.dy2static.handled import finishing, guarded, handled
 from proa.jit.dy2static.items import item, item_of_kinds, put, slice_, within
 from proa.jit.dy2static.kinds import is_kind, of_kinds, one_kind
 from proa.jit.dy2static.loops import for_, while_
@@ -24,7 +24,7 @@ from proa.jit.dy2static.values import condition, is_late, truth
 
 __all__ = [
     "BREAK", "CONTINUE", "Returned", "after", "all_of", "any_of", "asserted", "bounded", "call", "chained", "chosen", "delete", "first", "first_of_kinds", "for_", "if_", "is_kind", "is_none", "item", "item_of_kinds", "listed", "bound", "of_kinds", "one_kind", "or_none", "own",
-    "guarded", "handled", "negated", "put", "raised", "read", "result", "slice_", "while_", "within", "write", "writing",
+    "finishing", "guarded", "handled", "negated", "put", "raised", "read", "result", "slice_", "while_", "within", "write", "writing",
 ]  # fmt: skip
 
 _MAY_END = (

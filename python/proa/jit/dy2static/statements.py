@@ -23,7 +23,7 @@ change, names whose reads ask whether they have a value (maybe.py), and how its 
 import ast
 
 from proa.jit.dy2static import rewrites, scopes, source, unbound
-from proa.jit.dy2static.expressions import RUNTIME, Expressions, is_of_runtime, placed, runtime
+from proa.jit.dy2static.expressions import RUNTIME, Expressions, is_of_runtime, later, placed, runtime
 
 
 class NotConverted(Exception):
@@ -96,12 +96,16 @@ class Statements:
 
     def _statement(self, statement, rest, top):
         """(what a statement becomes, whether `rest`, what follows it in its block, is part of that)."""
+        if isinstance(statement, ast.Try) and statement.finalbody:
+            last = ast.With([ast.withitem(runtime("finishing", at=statement), None)], statement.finalbody)
+            statement.finalbody = [placed(last, statement.finalbody[0])]
         if isinstance(statement, ast.Try) and statement.handlers:
-            guard = ast.withitem(runtime("guarded", at=statement), None)
-            statement.body = [placed(ast.With([guard], statement.body), statement.body[0])]
             for handler in statement.handlers:
                 kinds = [handler.type] if handler.type is not None else []
                 handler.type = runtime("handled", *kinds, at=handler)
+            kinds = ast.Tuple([source.copied(handler.type) for handler in statement.handlers], ast.Load())
+            guard = ast.withitem(runtime("guarded", later(placed(kinds, statement)), at=statement), None)
+            statement.body = [placed(ast.With([guard], statement.body), statement.body[0])]
         leaves = bool(scopes.jumps(statement)) and _leaps(statement)
         if isinstance(statement, ast.If):
             if not leaves and scopes.is_plain(statement.test):

@@ -49,6 +49,16 @@ def innermost(error):
     return found
 
 
+def place_of(error):
+    """(file, line) of the innermost line of the traceback that is outside of this package."""
+    found, step = (None, None), error.__traceback__
+    while step is not None:
+        if not step.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            found = step.tb_frame.f_code.co_filename, step.tb_lineno
+        step = step.tb_next
+    return found
+
+
 def line_of(frame):
     """ "file:line, in function" of a frame."""
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}, in {frame.f_code.co_name}"

@@ -84,6 +84,17 @@ def ways(file, line, name):
     return ("ways", file, line, name)
 
 
+def caught(file, line):
+    """The wish that the `raise` or `assert` of a line, in a `try`, is a jump to what handles it (raises.py)."""
+    return ("caught", file, line)
+
+
+def lines_of_caught(code):
+    """The lines in the file of a code object for which that is wished."""
+    every = getattr(_thread, "wishes", None) or ()
+    return frozenset(wish[2] for wish in every if wish[0] == "caught" and wish[1] == code.co_filename)
+
+
 def coded(file, name):
     """The wish that the texts of a name are numbers where they differ from turn to turn (coded.py)."""
     return ("coded", file, name)

@@ -18,6 +18,7 @@ from proa.jit.dy2static import (
     wishes,
     writes,
 )
+from proa.jit.dy2static.conflicts import Conflict, rewrite, shown
 from proa.jit.dy2static.state import UNDEFINED, State
 from proa.jit.dy2static.values import (
     becomes_tensor,
@@ -144,11 +145,6 @@ def _stand_ins(tree, leaves):
     return tree, [tensor_of(v) if is_number(v) else v for v in leaves]
 
 
-class _Conflict:
-    def __init__(self, reason, kind=None, wish=None, is_of_kinds=False):
-        self.reason, self.kind, self.wish, self.is_of_kinds = reason, kind, wish, is_of_kinds
-
-
 class _Choice:
     """Two ways that are recorded: what the first gives, the second has to give too."""
 
@@ -179,7 +175,7 @@ class _Choice:
         return signals.signal_of(results[-1] if self._may_jump else None, codes, payload)
 
     def _put(self, key, decision, results):
-        if isinstance(decision, _Conflict):
+        if isinstance(decision, Conflict):
             if key[0] == "contents":
                 error = _C.located(NotImplementedError(f"{self.state.where()}: {decision.reason}"))
                 error._proa_wish = decision.wish
@@ -360,9 +356,9 @@ class _Choice:
     def _missing(self, key):
         inner = undefined.conflict(key[-1])  # of an `if` in one of the ways
         if inner is not None:
-            return _Conflict(*inner, is_of_kinds=any(key in keys for keys in self._open))
+            return Conflict(*inner, is_of_kinds=any(key in keys for keys in self._open))
         wish = self.state.wish(key) if self.state.may_be_unbound(key) else None
-        return _Conflict(f"{self._one_way(key)}; give it one before", wish=wish)
+        return Conflict(f"{self._one_way(key)}; give it one before", wish=wish)
 
     def _one_way(self, key):
         return (
@@ -371,7 +367,7 @@ class _Choice:
         )
 
     def _decided(self, key, other, signal):
-        """(tree, [(whether it is a result, number of it or value)]), or a _Conflict."""
+        """(tree, [(whether it is a result, number of it or value)]), or a Conflict."""
         tree, leaves = self._found[key]
         before = self.state.before.get(key, UNDEFINED)
         if all(key in v and v[key] is before for v in self._values):
@@ -384,11 +380,11 @@ class _Choice:
             self._as_coded(key)
         if tree != other[0]:
             self._as_arrays(key)
-            return self._differs(key, f"{self._shown(key, tree, leaves)} and {self._shown(key, *other)}")
+            return self._differs(key, f"{shown(key, tree, leaves)} and {shown(key, *other)}")
         decided = []
         for j, (a, b) in enumerate(zip(leaves, other[1], strict=True)):
             decided.append(self._leaf(key, j, a, b))
-            if isinstance(decided[-1], _Conflict):
+            if isinstance(decided[-1], Conflict):
                 return decided[-1]
         return tree, decided
 
@@ -453,7 +449,7 @@ class _Choice:
         """A number before a loop that its first turn makes a tensor of more dims."""
         wish = self.state.wish(key)
         if not wishes.is_wished(wish):
-            return _Conflict(self._number_of_turn(key), TypeError, wish)
+            return Conflict(self._number_of_turn(key), TypeError, wish)
         self._of_turn.append(key)
         return True, number
 
@@ -473,31 +469,10 @@ class _Choice:
             return max(a.dtype, b.dtype, key=lambda d: (d == _C.float64, d == _C.float32))
         return None
 
-    def _rewrite(self, key):
-        """What to write in the place of a change of a container that the ways do not share."""
-        container = getattr(self.state.slot(key), "container", None)
-        if isinstance(container, dict):
-            return "give each of its keys a value of one dtype and number of dims before the statement"
-        if isinstance(container, list):
-            return (
-                "let each item have one dtype and number of dims, in both ways: a tensor without rows in the place of None, a name "
-                "of its own for what differs"
-            )
-        return f"a {type(container).__name__} must hold the same in both ways; use a list of tensors, or a tensor"
-
     def _again(self, key, j, dtype, sizes):
         known = self._plan.kinds.get((key, j), (None, None))
         self._plan.kinds[key, j] = dtype, sizes or known[1]
         raise _Again(self)
-
-    @staticmethod
-    def _shown(key, tree, leaves):
-        value = maybe.plain(built(tree, leaves))
-        if key[0] != "contents" or len(value) > 8:
-            return described(value)
-        if isinstance(value, dict):
-            return "{%s}" % ", ".join(f"{described(k)}: {described(v)}" for k, v in value.items())
-        return f"[{', '.join(map(described, value))}]"
 
     def why_returns(self, what=None):
         """What an error says of values of several kinds that the ways return."""
@@ -514,8 +489,8 @@ class _Choice:
             self._leave_apart(key, self._signals[1])
         if key[0] == "contents":
             # Others may hold it by other names: what follows is recorded in each way to the end of its block.
-            return _Conflict(
-                f"{self.state.name(key)} differ between the ways of this statement: {what}; {self._rewrite(key)}",
+            return Conflict(
+                f"{self.state.name(key)} differ between the ways of this statement: {what}; {rewrite(getattr(self.state.slot(key), 'container', None))}",
                 wish=wishes.ways(self.state.file, self.state.line, None),
             )
         if key == _RETURN:
@@ -525,7 +500,7 @@ class _Choice:
             self._plan.returns, self._plan.payload = every, None
             self._plan.kinds = {at: kind for at, kind in self._plan.kinds.items() if at[0] != _RETURN}
             raise _Again(self)
-        return _Conflict(
+        return Conflict(
             f"the ways of the statement at {where}, which depends on a tensor, give {what}; let both give tensors of one "
             "dtype and number of dims",
             TypeError,

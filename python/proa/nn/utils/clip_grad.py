@@ -1,6 +1,7 @@
 """Clipping of the gradients that parameters hold."""
 
 from proa import _C
+from proa.framework.attributes import known_real
 from proa.framework.grad_mode import no_grad
 from proa.nn.clip import scaled
 from proa.tensor.linalg import norm
@@ -13,7 +14,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     Args:
         parameters (Tensor|list[Tensor]): whose gradients.
         max_norm (float): the highest norm.
-        norm_type (float): 2, another number, or inf.
+        norm_type (float|str): 2, another number, or inf, as a text too.
         error_if_nonfinite (bool): raise RuntimeError if the norm is not finite.
 
     Returns:
@@ -30,6 +31,9 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     with_grad = [p for p in parameters if p.grad is not None]
     if not with_grad:
         return _C.to_tensor(0.0)
+    if not isinstance(norm_type, str) or norm_type not in ("inf", "-inf"):
+        norm_type = known_real("clip_grad_norm_", "norm_type", norm_type)
+    norm_type = float(norm_type)
     grads = [p.grad for p in with_grad]
     if norm_type == 2:
         total = _C.ops.squared_norm(grads).sqrt()
@@ -38,8 +42,8 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     if error_if_nonfinite and not bool(total.isfinite()):
         raise _C.located(RuntimeError(f"clip_grad_norm_: the norm of the gradients is {total.item()}"))
     factor = _C.ops.clip(max_norm / (total + 1e-6), None, 1.0)
-    for g in grads:
-        g.set_value(scaled(g, factor))
+    for p in with_grad:
+        _replace(p, scaled(p.grad, factor))
     return total if any(g.dtype == _C.float64 for g in grads) else total.astype("float32")
 
 
@@ -59,4 +63,12 @@ def clip_grad_value_(parameters, clip_value):
         raise _C.located(ValueError(f"clip_grad_value_: clip_value must not be negative; it is {clip_value}"))
     for p in parameters:
         if p.grad is not None:
-            p.grad.set_value(_C.ops.clip(p.grad, -float(clip_value), float(clip_value)))
+            _replace(p, _C.ops.clip(p.grad, -float(clip_value), float(clip_value)))
+
+
+def _replace(parameter, grad):
+    """Gives a parameter another gradient, in the memory of its own; one of rows has rows of its own."""
+    if parameter.grad.is_selected_rows():
+        parameter.grad = grad
+    else:
+        parameter.grad.set_value(grad)

@@ -206,6 +206,16 @@ def test_weight_norm(program, dim):
         np.testing.assert_allclose(_values([name])[name], before - 0.01 * slope, rtol=1e-4, atol=1e-6)
 
 
+def test_weight_norm_of_a_layer_is_a_function(program):
+    attr = fluid.WeightNormParamAttr(dim=1)
+    for make in (
+        lambda: proa.nn.Linear(3, 2, weight_attr=attr),
+        lambda: proa.create_parameter([2], "float32", attr=attr),
+    ):
+        with pytest.raises(TypeError, match=r"nn.utils.weight_norm\(layer\) does the same"):
+            make()
+
+
 def test_weight_norm_of_a_wrong_dim(program):
     with pytest.raises(ValueError, match=r"dim 2 is none of \[3, 2\]"):
         layers.fc(fluid.data("x", [None, 3]), 2, param_attr=fluid.WeightNormParamAttr(dim=2))

@@ -106,6 +106,8 @@ class ParamAttr:
         >>> layer = proa.nn.Linear(3, 4, weight_attr=attr)
     """
 
+    _of_programs = False  # whether a parameter of a layer cannot be as it says
+
     def __init__(
         self,
         name=None,
@@ -168,6 +170,13 @@ def make_parameter(shape, attr, dtype, is_bias, default_initializer, names):
     attr = ParamAttr.of(attr)
     if attr is False:
         return None
+    if attr._of_programs:
+        raise _C.located(
+            TypeError(
+                f"{type(attr).__name__} is for functions of programs, such as static.nn.fc; of a layer, "
+                "nn.utils.weight_norm(layer) does the same"
+            )
+        )
     init = attr.initializer or initializer.global_initializer(is_bias) or default_initializer
     if init is None:
         init = initializer.Constant(0.0) if is_bias else initializer.XavierUniform()

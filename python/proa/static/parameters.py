@@ -205,6 +205,8 @@ class WeightNormParamAttr(ParamAttr):
         [('w_g', [3]), ('w_v', [2, 3])]
     """
 
+    _of_programs = True
+
     def __init__(self, dim=None, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
                  do_model_average=False, need_clip=True):  # fmt: skip
         super().__init__(name, initializer, learning_rate, regularizer, trainable, do_model_average, need_clip)

@@ -105,3 +105,37 @@ def test_what_is_undone(kind, name):
     np.testing.assert_allclose(_loss(layer).numpy(), want, rtol=1e-6)
     _, gradients = _step(layer)
     assert gradients[name].numpy().any() and not np.array_equal(_loss(layer).numpy(), want)
+
+
+class _Tied(nn.Layer):
+    """Its table is that of sublayers that lie deep, and in two places."""
+
+    def __init__(self):
+        super().__init__()
+        block = nn.Sequential(nn.Embedding(5, 4))
+        self.add_sublayer("of.words", block)
+        self.again = block
+        self.table = block[0].weight
+
+    def forward(self, x):
+        return (proa.matmul(self.again(x), self.table, transpose_y=True),)
+
+
+@pytest.mark.parametrize("norm", _NORMS)
+def test_a_tied_weight_is_one(norm):
+    proa.seed(6)
+    layer = _NORMS[norm](_Tied(), "table")
+    x = proa.to_tensor([1, 3])
+    for net in (layer, copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        for _ in range(2):
+            (got,) = net(x)
+            weight = net.table.numpy()
+            assert net.again[0].weight is net.table and "again.0.weight" not in net.state_dict()
+            np.testing.assert_allclose(got.numpy(), weight[[1, 3]] @ weight.T, rtol=1e-5, atol=1e-6)
+    (layer(x)[0] ** 2).sum().backward()
+    assert all(p.grad.numpy().any() for p in layer.parameters())
+    if norm == "weight_norm":
+        (want,) = layer(x)
+        remove_weight_norm(layer, "table")
+        assert layer.again[0].weight is layer.table and len(layer.parameters()) == 1
+        np.testing.assert_allclose(layer(x)[0].numpy(), want.numpy(), rtol=1e-5)

@@ -16,19 +16,24 @@ def _norm_but(x, dim):
     return norm(x, "fro", axes, True)
 
 
+def _elsewhere(layer, parameter, seen, path=()):
+    """Where sublayers have a parameter: (names on the way there, name)."""
+    for name, sublayer in layer._sub_layers.items():
+        if sublayer is None or id(sublayer) in seen:
+            continue
+        seen.add(id(sublayer))
+        below = (*path, name)
+        yield from ((below, key) for key, value in sublayer._parameters.items() if value is parameter)
+        yield from _elsewhere(sublayer, parameter, seen, below)
+
+
 class _Computed:
     """A hook that computes a weight before each forward. Sublayers that have the parameter too (those of an LSTM are its cells')
-    have the weight as well: `shared` are their paths, and the names there."""
+    have the weight as well: `shared` says where."""
 
     def __init__(self, layer, name):
-        parameter = layer._parameters[name]
         self.name = name
-        self.shared = [
-            (path, key)
-            for path, sublayer in layer.named_sublayers()
-            for key, value in sublayer._parameters.items()
-            if value is parameter
-        ]
+        self.shared = list(_elsewhere(layer, layer._parameters[name], {id(layer)}))
 
     def value(self, layer):
         """The weight, of the parameters of now."""
@@ -37,8 +42,8 @@ class _Computed:
     def sublayers(self, layer):
         for path, key in self.shared:
             sublayer = layer
-            for part in path.split("."):
-                sublayer = sublayer._sub_layers[part]
+            for name in path:
+                sublayer = sublayer._sub_layers[name]
             yield sublayer, key
 
     def hold(self, layer, weight):

@@ -51,6 +51,10 @@ LATER = {
         "proa.distributed.fleet.layers.mpu.mp_ops",
     ): "classes that ranks share",
     (
+        "proa.jit.dy2static.arrays",
+        "proa.jit.dy2static.ordering",
+    ): "the method sort of what sorted() does to all that can be gone over",
+    (
         "proa.jit.dy2static.functions",
         "proa.jit.dy2static.kinds",
     ): "a function whose calls return several kinds is taken apart before it is converted",

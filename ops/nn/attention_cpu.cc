@@ -33,6 +33,13 @@ struct Sizes {
                                            1, kMostQueries),
                        std::max<int64_t>(1, queries))) {}
   int64_t blocks() const { return (queries + block - 1) / block; }
+  // Parts of the blocks of a head whose gradients of keys and values are added
+  // up afterwards: where there are few heads for many threads.
+  int64_t chunks() const {
+    constexpr int64_t kTasks = 16;
+    const int64_t all = std::max<int64_t>(1, n * heads);
+    return std::clamp<int64_t>(kTasks / all, 1, std::max<int64_t>(1, blocks()));
+  }
   int64_t n, queries, keys, heads, d, e;
   int64_t block;  // queries at a time
 };
@@ -270,6 +277,23 @@ void Scale(const Tensor& t, int64_t n, A by) {
   for (int64_t i = 0; i < n; ++i) x[i] *= by;
 }
 
+// The sums over chunks of a head, [chunks, keys, columns], in order, times
+// `scale`, to the gradient of keys or values.
+template <typename A>
+void StoreSum(const Tensor& parts, int64_t first, int64_t rows, A scale,
+              const Tensor& to, const Head& of) {
+  const int64_t columns = to.size(3), n = rows * columns;
+  const auto rows_of = [&](int64_t chunk) {
+    return parts.AsStrided({rows, columns}, {columns, 1},
+                           chunk * parts.strides()[0] + first * columns);
+  };
+  const Tensor sum = rows_of(0);
+  for (int64_t chunk = 1; chunk < parts.size(0); ++chunk)
+    AddPart<A>(rows_of(chunk), n, true, sum);
+  Scale<A>(sum, n, scale);
+  Store<A>(sum, rows, to, of, first);
+}
+
 // Its gradients, of a head.
 template <typename C>
 class Backward {
@@ -290,13 +314,17 @@ class Backward {
         value_(Empty<C>(s.keys, s.e)),
         out_(Empty<C>(s.block, s.e)) {}
 
-  void Run(const Head& of, const Tensor& grad_out, const Tensor& query,
-           const Tensor& key, const Tensor& value, const Tensor& query_grad,
-           const Tensor& key_grad, const Tensor& value_grad) const {
+  // The queries of blocks [begin, end) of a head: their gradients, and what
+  // they add to those of keys and values (SumOfKeys, SumOfValues), which are
+  // not yet scaled.
+  void Run(const Head& of, int64_t begin, int64_t end, const Tensor& grad_out,
+           const Tensor& query, const Tensor& key, const Tensor& value,
+           const Tensor& query_grad) const {
     const Sizes& s = s_;
     const Tensor keys = Operand<C>(key, of, 0, s.keys, key_);
     const Tensor values = Operand<C>(value, of, 0, s.keys, value_);
-    for (int64_t first = 0; first < s.queries; first += s.block) {
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t first = block * s.block;
       const int64_t rows = std::min(s.block, s.queries - first);
       const Tensor queries = Operand<C>(query, of, first, rows, query_);
       const Tensor grads = Operand<C>(grad_out, of, first, rows, out_);
@@ -310,17 +338,17 @@ class Backward {
       const Tensor weight = First(rounded_weights_, rows, s.keys);
       const Tensor grad = First(rounded_grads_, rows, s.keys);
       Product(weight, true, grads, false, part_, s.keys, s.e);
-      AddPart<A>(part_, s.keys * s.e, first > 0, value_grad_);
+      AddPart<A>(part_, s.keys * s.e, block > begin, value_grad_);
       Product(grad, true, queries, false, part_, s.keys, s.d);
-      AddPart<A>(part_, s.keys * s.d, first > 0, key_grad_);
+      AddPart<A>(part_, s.keys * s.d, block > begin, key_grad_);
       Product(grad, false, keys, false, part_, rows, s.d);
       Scale<A>(part_, rows * s.d, rules_.scale);
       Store<A>(part_, rows, query_grad, of, first);
     }
-    Scale<A>(key_grad_, s.keys * s.d, rules_.scale);
-    Store<A>(key_grad_, s.keys, key_grad, of, 0);
-    Store<A>(value_grad_, s.keys, value_grad, of, 0);
   }
+
+  const Tensor& SumOfKeys() const { return key_grad_; }
+  const Tensor& SumOfValues() const { return value_grad_; }
 
  private:
   // Scores of a query become weights, gradients of weights those of scores.
@@ -399,17 +427,62 @@ void AttentionGrad(const KernelContext& ctx, const Tensor& grad_out,
         std::fill_n(t->data<T>(), t->numel(), T(0.f));
       return;
     }
+    const int64_t chunks = s.chunks(), blocks = s.blocks();
+    // What chunks add to the gradients of keys and values of each head.
+    const auto parts = [&](int64_t columns) {
+      return Tensor::Empty(
+          {chunks > 1 ? s.n * s.heads : 0, chunks, s.keys * columns},
+          kDTypeOf<A>);
+    };
+    const Tensor of_keys = parts(s.d), of_values = parts(s.e);
+    const auto head_of = [&](const Tensor& t, int64_t head) {
+      return t.AsStrided({chunks, t.size(2)}, {t.size(2), 1},
+                         head * t.strides()[0]);
+    };
     VisitComputed<T>([&](auto computed) {
       using C = typename decltype(computed)::type;
-      RunTasks(s.n * s.heads, s.queries * s.keys * (s.d + s.e),
+      RunTasks(s.n * s.heads * chunks,
+               s.queries * s.keys * (s.d + s.e) / chunks,
                [&](int64_t begin, int64_t end) {
                  const Backward<C> backward(s, rules);
-                 for (int64_t t = begin; t < end; ++t)
-                   backward.Run({t / s.heads, t % s.heads}, grad_out, query,
-                                key, value, *query_grad, *key_grad,
-                                *value_grad);
+                 for (int64_t t = begin; t < end; ++t) {
+                   const int64_t head = t / chunks, chunk = t % chunks;
+                   const Head of{head / s.heads, head % s.heads};
+                   backward.Run(of, blocks * chunk / chunks,
+                                blocks * (chunk + 1) / chunks, grad_out, query,
+                                key, value, *query_grad);
+                   const Tensor &keys = backward.SumOfKeys(),
+                                &values = backward.SumOfValues();
+                   if (chunks == 1) {
+                     Scale<A>(keys, s.keys * s.d, rules.scale);
+                     Store<A>(keys, s.keys, *key_grad, of, 0);
+                     Store<A>(values, s.keys, *value_grad, of, 0);
+                   } else {
+                     const int64_t at = head * chunks + chunk;
+                     std::copy_n(keys.data<A>(), s.keys * s.d,
+                                 of_keys.data<A>() + at * s.keys * s.d);
+                     std::copy_n(values.data<A>(), s.keys * s.e,
+                                 of_values.data<A>() + at * s.keys * s.e);
+                   }
+                 }
                });
     });
+    if (chunks == 1) return;
+    // Chunks are added up by runs of keys.
+    constexpr int64_t kKeys = 64;
+    const int64_t runs = (s.keys + kKeys - 1) / kKeys;
+    RunTasks(s.n * s.heads * runs, chunks * kKeys * (s.d + s.e),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t t = begin; t < end; ++t) {
+                 const int64_t head = t / runs, first = t % runs * kKeys;
+                 const int64_t rows = std::min(kKeys, s.keys - first);
+                 const Head of{head / s.heads, head % s.heads};
+                 StoreSum<A>(head_of(of_keys, head), first, rows, rules.scale,
+                             *key_grad, of);
+                 StoreSum<A>(head_of(of_values, head), first, rows, A(1),
+                             *value_grad, of);
+               }
+             });
   });
 }
 

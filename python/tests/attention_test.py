@@ -152,3 +152,50 @@ def test_results_in_16_bits_are_rounded_once(queries, keys):
         results.append([t.astype("float64").numpy() for t in (out, *(leaf.grad for leaf in leaves))])
     for found, exact in zip(*results):
         assert np.abs(found - exact).max() <= 1.01 * 2.0**-11 * np.abs(exact).max()
+
+
+def _gradients(q, k, v, grad, scale):
+    """Of attention in float64: the result, and the gradients of q, k and v; [N, L, heads, size] each."""
+    q, k, v, grad = (np.transpose(t.astype("float64"), (0, 2, 1, 3)) for t in (q, k, v, grad))
+    scores = q @ np.swapaxes(k, -1, -2) * scale
+    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    p /= p.sum(axis=-1, keepdims=True)
+    dp = grad @ np.swapaxes(v, -1, -2)
+    ds = p * (dp - (p * dp).sum(axis=-1, keepdims=True)) * scale
+    found = (p @ v, ds @ k, np.swapaxes(ds, -1, -2) @ q, np.swapaxes(p, -1, -2) @ grad)
+    return [np.transpose(t, (0, 2, 1, 3)) for t in found]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("heads_first", [False, True])
+@pytest.mark.parametrize(
+    "sizes", [(1, 1, 1000, 700), (1, 3, 260, 129), (2, 9, 130, 70), (1, 2, 3, 1), (3, 1, 129, 2000)]
+)
+def test_heads_blocks_and_threads(sizes, heads_first, dtype):
+    """Few heads in parts that are added up, many queries in blocks, operands in either order: right, and the same bits on
+    any number of threads."""
+    n, heads, queries, keys = sizes
+    rng, results = np.random.default_rng(5), []
+    given = [rng.standard_normal((n, length, heads, 16)).astype("float32") for length in (queries, keys, keys, queries)]
+    given = [proa.to_tensor(t).astype(dtype) for t in given]
+    if heads_first:  # they lie so, and are views
+        given = [proa.transpose(proa.transpose(t, [0, 2, 1, 3]) + 0, [0, 2, 1, 3]) for t in given]
+    before = proa._C.get_num_threads()
+    try:
+        for threads in (1, 2, 5):
+            proa._C.set_num_threads(threads)
+            leaves = [t.detach() for t in given[:3]]
+            for leaf in leaves:
+                leaf.stop_gradient = False
+            out = proa._C.ops.attention(*leaves, None, 0.25)
+            out.backward(given[3])
+            results.append([t.astype("float64").numpy() for t in (out, *(leaf.grad for leaf in leaves))])
+    finally:
+        proa._C.set_num_threads(before)
+    exact = _gradients(*(t.astype("float64").numpy() for t in given), 0.25)
+    units = {"float64": 1e-13, "float32": 1e-5, "bfloat16": 2.0**-6, "float16": 2.0**-10}[dtype]
+    for found, want in zip(results[0], exact):
+        assert np.abs(found - want).max() <= units * np.abs(want).max()
+    for other in results[1:]:
+        for found, want in zip(other, results[0]):
+            np.testing.assert_array_equal(found, want)

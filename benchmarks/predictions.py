@@ -107,9 +107,6 @@ def _proa(row: Row, folder: str, threads: int):
     config.set_cpu_math_library_num_threads(threads)
     if row.dtype == "bfloat16":
         config.enable_mkldnn_bfloat16()
-    if row.cache:
-        # As docs/inference.md advises for decoders, and as the other engines do.
-        config.enable_memory_optim(False)
     predictor = proa.inference.create_predictor(config)
     return lambda *given: [result.numpy() for result in predictor.run(list(given))][0]
 

@@ -179,6 +179,9 @@ absl::StatusOr<WholeFile> WholeFile::Map(const std::string& path) {
   if (at == MAP_FAILED) {
     return profiler::SystemError(errno, path, "cannot map");
   }
+  // Huge pages would bring back what is forgotten of a weight beside the one
+  // that is read (tensor/file_memory.h).
+  (void)::madvise(at, size, MADV_NOHUGEPAGE);
   file->memory_ =
       std::shared_ptr<void>(at, [size](void* p) { ::munmap(p, size); });
   file->bytes_ = {static_cast<const char*>(at), size};

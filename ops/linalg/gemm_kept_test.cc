@@ -1,8 +1,13 @@
 // Products with weights that predict, which Gemm keeps in orders of its own.
+#include <stdio.h>
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -12,7 +17,9 @@
 #include "ops/onednn/pack_at_once.h"
 #include "ops/onednn/packed_weights.h"
 #include "tensor/dtype.h"
+#include "tensor/file_memory.h"
 #include "tensor/parallel.h"
+#include "tensor/shape.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::ops {
@@ -23,6 +30,22 @@ void Fill(Tensor& t, uint32_t seed) {
   std::mt19937 rng(seed);
   std::uniform_real_distribution<float> one(-1, 1);
   for (int64_t i = 0; i < t.numel(); ++i) t.data<T>()[i] = T(one(rng));
+}
+
+// The elements of `t` in a file, as a predictor finds them.
+Tensor InFile(const Tensor& t) {
+  std::FILE* const file = std::tmpfile();
+  const auto bytes = static_cast<size_t>(t.bytes());
+  EXPECT_EQ(std::fwrite(t.raw_data(), 1, bytes, file), bytes);
+  EXPECT_EQ(std::fflush(file), 0);
+  void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+                          ::fileno(file), 0);
+  EXPECT_NE(at, MAP_FAILED);
+  std::fclose(file);
+  const std::shared_ptr<void> mapping(at,
+                                      [bytes](void* p) { ::munmap(p, bytes); });
+  return Tensor::FromStorage(FileStorage(at, t.bytes(), mapping), t.dtype(),
+                             t.shape(), t.strides());
 }
 
 template <typename T>
@@ -89,7 +112,7 @@ template <typename T>
 void ExpectKeptIsRight(int64_t m, int64_t n, int64_t k, bool by_columns) {
   const int threads = GetNumThreads();
   Product<T> product(m, n, k, by_columns);
-  onednn::PackAtOnce(product.b);
+  product.b = InFile(product.b);
   std::vector<char> first;
   for (const int t : {1, 2, 3, 5}) {
     SetNumThreads(t);
@@ -109,11 +132,16 @@ void ExpectKeptIsRight(int64_t m, int64_t n, int64_t k, bool by_columns) {
 }
 
 TEST(GemmKeptTest, FloatsAreRightOnAnyNumberOfThreads) {
-  for (const int64_t m : {4, 5, 64, 129, 300})
+  for (const int64_t m : {1, 2, 5, 64, 129, 300})
     for (const int64_t n : {256, 257, 600, 1537})
-      for (const int64_t k : {1, 256, 700})
+      for (const int64_t k : {1, 300, 700})
         for (const bool by_columns : {false, true})
           ExpectKeptIsRight<float>(m, n, k, by_columns);
+}
+
+TEST(GemmKeptTest, LargeWeightsArePackedSomeRowsAtATime) {
+  for (const bool by_columns : {false, true})
+    ExpectKeptIsRight<float>(5, 1030, 5000, by_columns);
 }
 
 TEST(GemmKeptTest, BFloat16IsRightOnAnyNumberOfThreads) {
@@ -127,18 +155,19 @@ TEST(GemmKeptTest, BFloat16IsRightOnAnyNumberOfThreads) {
 
 TEST(GemmKeptTest, SmallOnesAndOtherWeightsAreNotKept) {
   const int64_t before = onednn::CountKeptWeights();
-  Product<float> few(2, 512, 512, false), narrow(64, 128, 512, false);
-  Product<float> trained(64, 512, 512, false);
-  onednn::PackAtOnce(few.b);
-  onednn::PackAtOnce(narrow.b);
-  for (Product<float>* product : {&few, &narrow, &trained}) {
+  Product<float> small(64, 256, 128, false), narrow(64, 128, 512, false);
+  Product<float> trained(64, 512, 512, false), in_memory(64, 512, 512, false);
+  small.b = InFile(small.b);
+  narrow.b = InFile(narrow.b);
+  onednn::PackAtOnce(in_memory.b);
+  for (Product<float>* product : {&small, &narrow, &trained, &in_memory}) {
     GemmProblem p = product->Problem();
     Gemm(p);
     product->ExpectRight();
   }
   EXPECT_EQ(onednn::CountKeptWeights(), before);
   Product<float> kept(64, 512, 512, false);
-  onednn::PackAtOnce(kept.b);
+  kept.b = InFile(kept.b);
   GemmProblem p = kept.Problem();
   Gemm(p);
   EXPECT_EQ(onednn::CountKeptWeights(), before + 1);
@@ -146,7 +175,7 @@ TEST(GemmKeptTest, SmallOnesAndOtherWeightsAreNotKept) {
 
 TEST(GemmKeptTest, AChangedWeightIsKeptAnew) {
   Product<float> product(64, 512, 512, false);
-  onednn::PackAtOnce(product.b);
+  product.b = InFile(product.b);
   GemmProblem p = product.Problem();
   Gemm(p);
   Fill<float>(product.b, 7);
@@ -159,7 +188,7 @@ TEST(GemmKeptTest, AChangedWeightIsKeptAnew) {
 TEST(GemmKeptTest, PartsCoverEachElementOnce) {
   for (const int64_t m : {4, 128, 300}) {
     Product<float> product(m, 700, 300, false);
-    onednn::PackAtOnce(product.b);
+    product.b = InFile(product.b);
     std::vector<int> times(m * 700);
     GemmProblem p = product.Problem();
     GemmThen(p, [&](const GemmPart& at) {

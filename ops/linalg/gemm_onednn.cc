@@ -145,13 +145,13 @@ bool RunReadable(const GemmProblem& p) {
 
 bool GemmInPieces(const GemmProblem& p,
                   absl::FunctionRef<void(const GemmPart& part)> done) {
-  if (!p.batch.empty() || !CanBeReadInPlace(p.batch, p.a, p.m, p.k) ||
-      !CanBeReadInPlace(p.batch, p.b, p.k, p.n)) {
-    return false;
-  }
   if (IsKeptInPanels(p)) {
     RunInPanels(p, done);
     return true;
+  }
+  if (!p.batch.empty() || !CanBeReadInPlace(p.batch, p.a, p.m, p.k) ||
+      !CanBeReadInPlace(p.batch, p.b, p.k, p.n)) {
+    return false;
   }
   const GemmCut cut = CutOf(p);
   // Sums in parts are complete when all are added up.
@@ -176,7 +176,7 @@ bool GemmOneDnn(const GemmProblem& p) {
   }
   if (IsKept(p) && CanBeReadInPlace(p.batch, p.a, p.m, p.k) && RunKept(p))
     return true;
-  if (IsKeptInPanels(p) && CanBeReadInPlace(p.batch, p.a, p.m, p.k)) {
+  if (IsKeptInPanels(p)) {
     RunInPanels(p, [](const GemmPart&) {});
     return true;
   }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "ops/linalg/dot_lines.h"
 #include "ops/linalg/gemm_call.h"
 #include "ops/linalg/gemm_operands.h"
 #include "ops/linalg/gemm_pieces.h"
 #include "ops/onednn/packed_weights.h"
 #include "ops/onednn/threads.h"
+#include "tensor/file_memory.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
 
@@ -29,38 +31,63 @@ GemmCut CutInPanels(const GemmProblem& p) {
   return EvenCut(p.m, p.n, p.k, down, across, 1);
 }
 
-// Column by column of panels; each has rows as long as it is wide.
+// Panels one behind the other; each has rows as long as it is wide. Of a weight
+// by rows some rows at a time, whose pages are forgotten at once: else a large
+// one would be in memory twice for a while.
 void PackPanels(const Tensor& weight, const onednn::PackOrder& order,
                 void* to) {
-  const auto [k, n, width, by_columns] = order.parameters;
+  constexpr int64_t kAtATime = 4 << 20;  // elements
+  const int64_t k = order.parameters[0], n = order.parameters[1];
+  const int64_t width = order.parameters[2];
+  const bool by_columns = order.parameters[3] != 0;
   const auto* const from = static_cast<const float*>(weight.raw_data());
   auto* const out = static_cast<float*>(to);
-  const int64_t panels = (n + width - 1) / width;
-  parallel_for(
-      0, panels, 1,
-      [&, k = k, n = n, width = width, by_columns = by_columns](int64_t begin,
-                                                                int64_t end) {
-        for (int64_t p = begin; p < end; ++p) {
-          const int64_t first = p * width, wide = std::min(width, n - first);
-          float* const panel = out + first * k;
-          for (int64_t i = 0; i < k; ++i) {
-            if (by_columns == 0) {
-              std::copy_n(from + i * n + first, wide, panel + i * wide);
-            } else {
-              for (int64_t j = 0; j < wide; ++j)
-                panel[i * wide + j] = from[(first + j) * k + i];
+  const bool forget = weight.storage()->version() == 0;
+  const int64_t step = by_columns ? k : std::max<int64_t>(1, kAtATime / n);
+  for (int64_t top = 0; top < k; top += step) {
+    const int64_t rows = std::min(step, k - top);
+    parallel_for(
+        0, (n + width - 1) / width, 1, [&](int64_t begin, int64_t end) {
+          for (int64_t p = begin; p < end; ++p) {
+            const int64_t first = p * width, wide = std::min(width, n - first);
+            float* const panel = out + first * k;
+            for (int64_t i = top; i < top + rows; ++i) {
+              float* const row = panel + i * wide;
+              if (!by_columns) {
+                std::copy_n(from + i * n + first, wide, row);
+              } else {
+                for (int64_t j = 0; j < wide; ++j)
+                  row[j] = from[(first + j) * k + i];
+              }
             }
           }
-        }
-      });
+        });
+    if (forget && rows < k)
+      ForgetFilePages(from + top * n,
+                      rows * n * static_cast<int64_t>(sizeof(float)));
+  }
+}
+
+// A product of one row: a layer of a decoder.
+void MultiplyRow(const GemmProblem& p) {
+  auto* const c = static_cast<float*>(p.c);
+  if (p.bias != nullptr) {
+    std::copy_n(static_cast<const float*>(p.bias), p.n, c);
+  } else {
+    std::fill_n(c, p.n, 0.f);
+  }
+  FindAddRows()(static_cast<const float*>(p.b.data), p.b.row_stride,
+                static_cast<const float*>(p.a.data), p.a.column_stride, p.k,
+                p.n, c);
 }
 
 }  // namespace
 
 bool IsKeptInPanels(const GemmProblem& p) {
-  constexpr int64_t kFewRows = 4, kNarrow = 256, kSmall = 1 << 16;
-  return p.dtype == DType::kFloat32 && p.m >= kFewRows && p.n >= kNarrow &&
-         p.k * p.n >= kSmall && CanBeKept(p);
+  constexpr int64_t kNarrow = 256, kSmall = 1 << 16;
+  return p.dtype == DType::kFloat32 && p.n >= kNarrow && p.k * p.n >= kSmall &&
+         CanBeKept(p) && IsFileMemory(*p.weight->storage()) &&
+         CanBeReadInPlace(p.batch, p.a, p.m, p.k);
 }
 
 void RunInPanels(const GemmProblem& p,
@@ -88,7 +115,11 @@ void RunInPanels(const GemmProblem& p,
       if (p.bias != nullptr)
         piece.bias = static_cast<const float*>(p.bias) + column;
       piece.c = static_cast<float*>(p.c) + row * p.n + column;
-      CallGemm(piece, p.n);
+      if (p.m == 1) {
+        MultiplyRow(piece);
+      } else {
+        CallGemm(piece, p.n);
+      }
       done({row, piece.m, column, piece.n});
     }
   });

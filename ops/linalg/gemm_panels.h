@@ -11,11 +11,12 @@ namespace proa::inline v0::ops {
 
 // Whether B is a weight of a program that predicts, to be kept in panels of
 // columns side by side: where rows of a weight lie far apart, reading it takes
-// up to half of the time of a product with few rows.
+// up to half of the time of a product with few rows. Only of weights that lie
+// in a file, whose pages are then forgotten: others would take memory twice.
 bool IsKeptInPanels(const GemmProblem& p);
 
-// Such a product; A can be read in place. Calls `done` for each piece of C on
-// the thread that computed it.
+// Such a product. Calls `done` for each piece of C on the thread that computed
+// it.
 void RunInPanels(const GemmProblem& p,
                  absl::FunctionRef<void(const GemmPart& part)> done);
 

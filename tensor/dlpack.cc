@@ -51,6 +51,10 @@ struct Holder : Managed {
 void CheckExportable(const Tensor& t) {
   PROA_REQUIRE(t.defined() && t.storage(),
                "dlpack: needs a tensor with elements; x is ", Describe(t));
+  PROA_REQUIRE(t.layout() != Layout::kRowSparse,
+               "dlpack: x is row-sparse: of its rows only some are held; "
+               "export all of them, x.to_dense(), or its parts; x is ",
+               Describe(t));
   PROA_REQUIRE(t.layout() == Layout::kStrided,
                "dlpack: x has a blocked layout; make it plain first; x is ",
                Describe(t));

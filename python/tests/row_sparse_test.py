@@ -88,6 +88,9 @@ def test_ops_that_do_not_know_it_see_a_dense_tensor():
     assert proa.zeros_like(t).tolist() == np.zeros((6, 3)).tolist()
     dlpack = np.from_dlpack(t.to_dense())
     np.testing.assert_allclose(dlpack, dense)
+    for export in (t.__dlpack__, lambda: np.from_dlpack(t), lambda: proa.utils.dlpack.to_dlpack(t)):
+        with pytest.raises(BufferError, match=r"x is row-sparse.*x\.to_dense\(\).*\[6, 3\] float64"):
+            export()
 
 
 def test_ops_that_keep_it():

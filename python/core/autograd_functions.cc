@@ -151,6 +151,11 @@ Examples:
 
 void RunBackward(std::span<const Tensor> outputs, std::span<const Tensor> grads,
                  const autograd::BackwardOptions& options) {
+  if (!outputs.empty() && outputs[0].is_symbolic()) [[unlikely]] {
+    const Ref use = Ref::New(PyImport_ImportModule("proa.nn.layer.use"));
+    Ref::New(PyObject_CallMethod(use.get(), "refuse_in_recording", "s",
+                                 "Tensor.backward"));
+  }
   const bool all_require =
       std::all_of(outputs.begin(), outputs.end(), &autograd::RequiresGrad);
   Tensors roots, root_grads;

@@ -6,6 +6,7 @@ import warnings
 
 from proa import _C
 from proa.framework import flags
+from proa.nn.layer import use
 
 __all__ = ["AmpScaler", "GradScaler"]
 
@@ -139,6 +140,7 @@ class GradScaler:
             )
         if not self._enable:
             return var
+        use.refuse_in_recording("GradScaler.scale")
         cast = _C.amp.exchange(0)
         try:
             return (var.astype(_C.float32) if var.dtype in _LOW else var) * self._scale
@@ -153,6 +155,7 @@ class GradScaler:
         """
         if not self._enable:
             return
+        use.refuse_in_recording("GradScaler.unscale_")
         seen = self._of("unscale_", optimizer)
         if seen.stage is _Stage.UNSCALED:
             self._refuse(
@@ -175,6 +178,7 @@ class GradScaler:
         """
         if not self._enable:
             return optimizer.step()
+        use.refuse_in_recording("GradScaler.step")
         seen = self._of("step", optimizer)
         if seen.stage is _Stage.STEPPED:
             self._refuse(
@@ -235,6 +239,7 @@ class GradScaler:
         """Adapts the factor to what has been seen since the last `update`."""
         if not self._enable:
             return
+        use.refuse_in_recording("GradScaler.update")
         bad = [seen for seen in self._seen.values() if not seen.is_finite()]
         self._left_out = self._left_out + 1 if bad else 0
         if bad and self._left_out % self.say_after == 0:

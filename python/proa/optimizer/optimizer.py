@@ -13,6 +13,7 @@ from proa.framework import recorded_rates
 from proa.framework.attributes import known_real, wrong
 from proa.framework.grad_mode import no_grad
 from proa.nn.clip import is_factor, widened
+from proa.nn.layer import use
 from proa.optimizer.bucket import Bucket, times, with_l2
 from proa.optimizer.lr import LRScheduler
 from proa.optimizer.saved_state import LOW, SavedState, assign, same
@@ -356,6 +357,7 @@ class Optimizer(SavedState):
 
     def _step_scaled(self, factor):
         """A step with gradients times a factor, which a GradScaler knows; they stay as they are."""
+        use.refuse_in_recording(f"{type(self).__name__}.step")
         recording, cast = _C.is_grad_enabled(), _C.amp.exchange(0)
         _C.set_grad_enabled(False)
         try:
@@ -488,6 +490,7 @@ class Optimizer(SavedState):
         Args:
             set_to_zero (bool): True keeps the memory for the next gradients.
         """
+        use.refuse_in_recording(f"{type(self).__name__}.clear_grad")
         for group in self._groups:
             for p in group["params"]:
                 p.clear_gradient(set_to_zero)
@@ -518,6 +521,7 @@ class Optimizer(SavedState):
         if not isinstance(loss, _C.Tensor):
             raise _C.located(TypeError(f"backward: loss must be a Tensor, not {type(loss).__name__}"))
         if _C.is_symbolic(loss):
+            use.refuse_in_recording(f"{type(self).__name__}.backward")
             return self._append_backward(loss, parameters, no_grad_set)
         if not _C.backward_ran_from(loss):
             loss.backward()
@@ -527,6 +531,7 @@ class Optimizer(SavedState):
     @no_grad()
     def apply_gradients(self, params_grads):
         """Updates parameters from given gradients instead of their own. An optimizer of no parameters gets these."""
+        use.refuse_in_recording(f"{type(self).__name__}.apply_gradients")
         params_grads = list(params_grads)
         if any(_C.is_symbolic(g) for _, g in params_grads if g is not None):
             from proa.static.gradients import current_pairs
@@ -568,6 +573,7 @@ class Optimizer(SavedState):
 
     def _minimize_recorded(self, loss, parameters, no_grad_set):
         """Appends the gradients of `loss` and one step to its program."""
+        use.refuse_in_recording(f"{type(self).__name__}.minimize")
         pairs = self._append_backward(loss, parameters, no_grad_set)
         self.apply_gradients(pairs)
         return [], pairs

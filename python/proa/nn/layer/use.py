@@ -8,6 +8,8 @@ what has changed since. `version()` rises with each change of any layer, so that
 import collections
 import threading
 
+from proa import _C
+
 # Who takes notes now, on any thread; empty almost always.
 watching: list["Uses"] = []
 _version = 0
@@ -58,6 +60,20 @@ def note_write(layer):
     for uses in watching:
         if uses.thread == thread:
             uses.written.add(id(layer))
+
+
+def refuse_in_recording(what):
+    """Raises an error where this thread records a function: a step of training changes what is outside of it, parameters and
+    their gradients, when it is called, and the program would do so never or not as written."""
+    thread = threading.get_ident()
+    if any(uses.thread == thread for uses in watching):
+        raise _C.located(
+            RuntimeError(
+                f"{what}: a function that to_static or jit.save records holds no step of training; let it return the loss, call "
+                "it in the step, and keep backward(), step(), clear_grad() and the GradScaler outside: convert the layer or the "
+                "function of the loss, not the step"
+            )
+        )
 
 
 class Hooks(collections.OrderedDict):

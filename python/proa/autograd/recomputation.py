@@ -7,6 +7,7 @@ import warnings
 
 from proa import _C
 from proa.framework.nested import flatten, rebuild
+from proa.framework.once import Run
 from proa.nn.layer import use
 
 __all__ = ["recompute", "recompute_sequential"]
@@ -76,21 +77,27 @@ class _Call:
         self.result = None  # of the first time
         self.beside = []  # where it left what else it computed, that time
         self._called = False
+        self._once = None  # what was computed `once`, that time
 
     def __call__(self, tensors):
         args, kwargs = rebuild(self._arguments, iter(tensors), _Place)
         if self._called:
             return self._again(args, kwargs)
         self._called = True
-        with _collecting() as left:
+        with _collecting() as left, Run() as run:
             self.result = self._function(*args, **kwargs)
+        self._once = run.values
         self.beside = [place for place in left.values() if isinstance(_at(place), _C.Tensor)]
         return [*flatten(self.result), *map(_at, self.beside)]
 
     def _again(self, args, kwargs):
         before = [_at(place) for place in self.beside]
         try:
-            with _collecting(), contextlib.nullcontext() if self._state is None else _RandomState(self._state):
+            with (
+                _collecting(),
+                Run(self._once),
+                contextlib.nullcontext() if self._state is None else _RandomState(self._state),
+            ):
                 results = flatten(self._function(*args, **kwargs))
             return [*results, *map(_at, self.beside)]
         finally:
@@ -116,7 +123,8 @@ def recompute(function, *args, **kwargs):
     forward. Gradients, of the arguments and of all parameters that the function uses, are the same as
     without it, for `backward` and for `grad`, and of higher order too (but then the second run is kept).
 
-    What else the function does it does twice: counters advance, running statistics are updated again.
+    Running statistics of batch normalization and the vectors of `spectral_norm` move on in the first call alone, as without
+    it. What else the function does it does twice: counters of its own advance.
     It must compute the same both times, and must not change its arguments in place (both are checked).
     Parameters that change between forward and backward are not noticed. The random state is that of the
     process: other threads that draw numbers while backward runs disturb it.

@@ -4,6 +4,7 @@ import contextlib
 
 from proa import _C
 from proa.framework.dtype import is_floating
+from proa.framework.once import always
 from proa.framework.size import Size
 from proa.jit import structure
 from proa.jit.dy2static import (
@@ -85,7 +86,7 @@ class Trace:
         args, kwargs = structure.unflatten(tree, iter(inputs))
         if layer is not None:
             self._name_state(layer)
-        with Uses([layer] if layer is not None else ()) as self.uses, self.program.recording():
+        with Uses([layer] if layer is not None else ()) as self.uses, always(), self.program.recording():
             before_regions = branches.regions_so_far()
             self.left_out = []
             result, self.checks = _converted_call(function, args, kwargs, self.left_out if file == "foreign" else None)

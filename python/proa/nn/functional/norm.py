@@ -4,6 +4,7 @@ from proa import _C
 from proa.framework.attributes import an_int, is_late, known, known_int, real, reals
 from proa.framework.grad_mode import no_grad
 from proa.framework.names import borrow as _borrow
+from proa.framework.once import once
 from proa.framework.requirements import require_multiple, require_sizes
 from proa.nn.functional.shapes import plain_ints
 from proa.tensor.attribute import optional_tensor
@@ -96,9 +97,18 @@ def batch_norm(
         op = ops.batch_norm_relu if residual is None else ops.batch_norm_add_relu
     out, mean, var, _, _ = op(*inputs, running_mean, running_var, weight, bias, momentum, epsilon, data_format)
     with no_grad():
-        _C.ops.store_(running_mean, mean)
-        _C.ops.store_(running_var, var)
+        follow_batch((running_mean, running_var), (mean, var))
     return out
+
+
+def follow_batch(running, values):
+    """Running statistics become what a batch made of them; once, where `recompute` calls the layer again."""
+
+    def store():
+        for kept, value in zip(running, values, strict=True):
+            _C.ops.store_(kept, value)
+
+    once(store)
 
 
 def _normalized(x, mean, var, weight, bias, epsilon, axis):

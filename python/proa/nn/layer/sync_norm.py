@@ -4,6 +4,7 @@ import math
 
 from proa import _C
 from proa.nn import functional as F
+from proa.nn.functional.norm import follow_batch
 from proa.nn.layer.norm import _BatchNormBase
 
 __all__ = ["SyncBatchNorm", "batch_norm_over_ranks"]
@@ -95,8 +96,7 @@ class SyncBatchNorm(_BatchNormBase):
             self._data_format,
             group,
         )
-        _C.ops.store_(self._mean, mean)
-        _C.ops.store_(self._variance, variance)
+        follow_batch((self._mean, self._variance), (mean, variance))
         return out
 
     @classmethod

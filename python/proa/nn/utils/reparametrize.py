@@ -4,6 +4,7 @@ import math
 
 from proa import _C
 from proa.framework.grad_mode import no_grad
+from proa.framework.once import once
 from proa.framework.parameter import parameter_of, started_by
 from proa.nn import functional as F
 from proa.nn.layer.spectral_norm import power_iteration, rows_of, singular_value
@@ -177,11 +178,15 @@ class _SpectralNorm(_Computed):
         matrix = rows_of(weight, self.dim)
         if moving:
             with no_grad():
-                found = power_iteration(matrix, u, v, self.iterations, self._unit)
-                for old, new in zip((u, v), found):
-                    _C.ops.store_(old, new)
-            u, v = found
+                u, v = once(lambda: self._moved(matrix, u, v))
         return weight / singular_value(matrix, u, v)
+
+    def _moved(self, matrix, u, v):
+        """The vectors after some steps, which the buffers have from now on."""
+        found = power_iteration(matrix, u, v, self.iterations, self._unit)
+        for old, new in zip((u, v), found):
+            _C.ops.store_(old, new)
+        return found
 
     def _unit(self, vector):
         return F.normalize(vector, axis=0, epsilon=self.eps)

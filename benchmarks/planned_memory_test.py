@@ -37,7 +37,18 @@ def test_a_forward_pass(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["lenet", "resnet18", "mobilenet_v2", "densenet121", "shufflenet_v2_x1_0", "squeezenet1_1", "unet", "encoder"],
+    [
+        "lenet",
+        "resnet18",
+        "mobilenet_v2",
+        "mobilenet_v3_small",
+        "mobilenet_v3_large",
+        "densenet121",
+        "shufflenet_v2_x1_0",
+        "squeezenet1_1",
+        "unet",
+        "encoder",
+    ],
 )
 def test_a_step_of_training(name):
     """Forward, backward and the optimizer as one program."""

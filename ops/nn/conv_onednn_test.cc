@@ -122,6 +122,28 @@ class Sample {
     return g;
   }
 
+  // Of channels by themselves: around the numbers of them that are computed
+  // together, of images around the size of a tile.
+  ConvGeometry Depthwise() {
+    ConvGeometry g;
+    g.format.channels_last = true;
+    g.format.dims = static_cast<int>(Of({2, 2, 2, 3}));
+    g.batch = Of({1, 2, 3, 7});
+    g.groups =
+        Of({2, 3, 4, 7, 8, 13, 16, 24, 31, 32, 63, 64, 65, 72, 112, 140});
+    g.in_channels = g.out_channels = g.groups;
+    for (int d = 0; d < g.dims(); ++d) {
+      Window& w = g.window;
+      w.kernel[d] = Of({1, 2, 3, 3, 4, 5, 5, 7, 9});
+      w.dilation[d] = Of({1, 1, 1, 2, 3});
+      w.stride[d] = Of({1, 1, 2, 3, 5});
+      w.pad_before[d] = Of({0, 1, w.Extent(d) / 2, w.Extent(d) + 2});
+      w.pad_after[d] = Of({0, 1, w.Extent(d) / 2, w.Extent(d) + 2});
+      SetSizes(g, d, 1 + Below(g.dims() == 3 ? 9 : 40));
+    }
+    return g;
+  }
+
   // Of kernels larger than the image, of strides larger than the kernel, of
   // padding that holds whole windows.
   ConvGeometry Odd() {
@@ -302,6 +324,10 @@ TEST_P(ConvOneDnn, SampleOfDilatedPlanes) {
 
 TEST_P(ConvOneDnn, SampleOfDeepOnes) {
   CheckSample(&Sample::Deep, GetParam(), 100);
+}
+
+TEST_P(ConvOneDnn, SampleOfDepthwiseOnes) {
+  CheckSample(&Sample::Depthwise, GetParam(), 150);
 }
 
 TEST_P(ConvOneDnn, SampleOfOddOnes) {

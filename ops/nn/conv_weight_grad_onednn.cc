@@ -13,11 +13,12 @@
 #include "ops/nn/conv_defects.h"
 #include "ops/nn/conv_onednn.h"
 #include "ops/nn/conv_problem.h"
-#include "ops/nn/float_copy.h"
+#include "ops/nn/depthwise_weight_grad.h"
 #include "ops/nn/matrix_columns.h"
 #include "ops/nn/strided_pixels.h"
 #include "ops/nn/weight_grad_parts.h"
 #include "ops/nn/weight_grad_products.h"
+#include "ops/nn/weight_grad_sums.h"
 #include "ops/onednn/engine.h"
 #include "ops/onednn/primitive.h"
 #include "ops/onednn/primitive_cache.h"
@@ -60,45 +61,6 @@ Compiled Find(const ConvGeometry& g, DType dtype) {
       ConvKey(PrimitiveKind::kConvolutionWeightGrad, g, dtype, false, 1),
       [&] { return Make(g, dtype); });
 }
-
-// sums[i] += more[i]
-void Accumulate(float* __restrict sums, const float* __restrict more,
-                int64_t n) {
-  constexpr int64_t kBlock = 16;  // known, so that it is vectorized
-  int64_t i = 0;
-  for (; i + kBlock <= n; i += kBlock)
-    for (int64_t k = 0; k < kBlock; ++k) sums[i + k] += more[i + k];
-  for (; i < n; ++i) sums[i] += more[i];
-}
-
-// Where the parts of a gradient go: `sums` of them, to be added up; the only
-// one into the gradient itself if that is float32.
-class Sums {
- public:
-  Sums(const Tensor& weight, int64_t sums)
-      : weight_(weight), size_(weight.numel()), sums_(sums) {
-    if (sums > 1 || weight.dtype() != DType::kFloat32)
-      more_ = Tensor::Empty({sums, size_}, DType::kFloat32);
-  }
-  float* operator[](int64_t k) const {
-    return (more_.defined() ? more_ : weight_).data<float>() + k * size_;
-  }
-  void AddUp() const {
-    if (!more_.defined()) return;
-    float* const first = more_.data<float>();
-    parallel_for(0, size_, 16384, [&](int64_t begin, int64_t end) {
-      for (int64_t k = 1; k < sums_; ++k)
-        Accumulate(first + begin, first + k * size_ + begin, end - begin);
-    });
-    Shape shape = weight_.shape();
-    FloatCopyInto(more_.AsStrided(shape, ContiguousStrides(shape), 0), weight_);
-  }
-
- private:
-  const Tensor& weight_;
-  const int64_t size_, sums_;
-  Tensor more_;
-};
 
 // c[o, i] = sum over the part's pixels of y[pixel, o] * x[pixel, i]
 void MultiplyPart(const WeightGradPart& part, const float* y, int64_t o,
@@ -144,8 +106,8 @@ void PointwiseWeightGrad(const ConvGeometry& image, const ConvData& data) {
   g.in[0] = g.out[0] = g.batch * g.out_pixels();
   g.batch = g.in[1] = g.out[1] = g.in[2] = g.out[2] = 1;
   const int64_t o = g.out_channels, i = g.in_channels;
-  const WeightGradParts parts(g, /*product=*/true);
-  const Sums sums(data.weight, parts.sums());
+  const WeightGradParts parts(g, WeightGradParts::Way::kProduct);
+  const WeightGradSums sums(data.weight, parts.sums());
   parallel_for(0, parts.count(), 1, [&](int64_t begin, int64_t end) {
     const onednn::SerialScope serial;
     for (int64_t k = begin; k < end; ++k) {
@@ -220,7 +182,7 @@ void RunTask(const Task& t, const ConvData& data) {
 
 // False if oneDNN has no kernel.
 bool Compile(const ConvGeometry& g, DType dtype, const WeightGradParts& parts,
-             const Sums& sums, std::vector<Task>* tasks) {
+             const WeightGradSums& sums, std::vector<Task>* tasks) {
   const int64_t filter = g.WeightShape().numel() / g.out_channels;
   for (int64_t k = 0; k < parts.count(); ++k) {
     const WeightGradPart part = parts[k];
@@ -242,6 +204,14 @@ bool Compile(const ConvGeometry& g, DType dtype, const WeightGradParts& parts,
     tasks->push_back(std::move(t));
   }
   return true;
+}
+
+// Whether each is a kernel for channels by themselves.
+bool AreDepthwise(const std::vector<Task>& tasks) {
+  return std::all_of(tasks.begin(), tasks.end(), [](const Task& t) {
+    return t.primitive == nullptr ||
+           t.primitive->implementation().starts_with("jit_dw");
+  });
 }
 
 }  // namespace
@@ -268,10 +238,20 @@ bool ConvWeightGradOneDnn(const ConvGeometry& g, const ConvData& data) {
     WeightGradByProducts(g, data);
     return true;
   }
+  const bool depthwise = IsDepthwise(g);
+  if (depthwise && !OneDnnMayHaveDepthwise(g)) {
+    DepthwiseWeightGrad(g, data);
+    return true;
+  }
   const WeightGradParts parts(g);
-  const Sums sums(data.weight, parts.sums());
+  const WeightGradSums sums(data.weight, parts.sums());
   std::vector<Task> tasks;
-  if (!Compile(g, dtype, parts, sums, &tasks)) {
+  const bool compiled = Compile(g, dtype, parts, sums, &tasks);
+  if (depthwise && !(compiled && AreDepthwise(tasks))) {
+    DepthwiseWeightGrad(g, data);
+    return true;
+  }
+  if (!compiled) {
     if (dtype != DType::kFloat32 || g.groups > 1) return false;
     WeightGradByProducts(g, data);
     return true;

@@ -33,12 +33,15 @@ int64_t WorthwhileParts(const ConvGeometry& g) {
 
 }  // namespace
 
-WeightGradParts::WeightGradParts(const ConvGeometry& g, bool product)
+WeightGradParts::WeightGradParts(const ConvGeometry& g, Way way)
     : images_(g.batch), rows_(g.out[0]), channels_(g.out_channels) {
   const double pixels = static_cast<double>(g.batch) * g.out_pixels();
   const int64_t wanted = WorthwhileParts(g);
+  const bool product = way == Way::kProduct;
   const int64_t most_channel_parts =
-      g.groups == 1 ? std::max<int64_t>(channels_ / kLeastChannels, 1) : 1;
+      g.groups == 1 || way == Way::kChannelwise
+          ? std::max<int64_t>(channels_ / kLeastChannels, 1)
+          : 1;
   const auto most_sums = static_cast<int64_t>(std::clamp<double>(
       std::min(pixels / (product ? kLeastPixelsOfProduct : kLeastPixels),
                kMostElements / g.WeightShape().numel()),
@@ -157,12 +160,18 @@ ConvGeometry GeometryOfPart(const ConvGeometry& g, const WeightGradPart& part,
   return p;
 }
 
-bool SeesPaddingOnly(const ConvGeometry& g, int d, int64_t q) {
-  const Window& w = g.window;
+PartRange InsideOfTap(const ConvGeometry& g, int d, int64_t q) {
+  const int64_t stride = g.window.stride[d];
   // Output i sees position i * stride + shift.
-  const int64_t shift = q * w.dilation[d] - w.pad_before[d];
-  const int64_t first = shift >= 0 ? 0 : DivideUp(-shift, w.stride[d]);
-  return first >= g.out[d] || first * w.stride[d] + shift >= g.in[d];
+  const int64_t shift = q * g.window.dilation[d] - g.window.pad_before[d];
+  const int64_t begin = shift >= 0 ? 0 : DivideUp(-shift, stride);
+  const int64_t last = g.in[d] - 1 - shift;
+  const int64_t end = last < 0 ? 0 : std::min(g.out[d], last / stride + 1);
+  return {begin, std::max(begin, end)};
+}
+
+bool SeesPaddingOnly(const ConvGeometry& g, int d, int64_t q) {
+  return InsideOfTap(g, d, q).size() == 0;
 }
 
 }  // namespace proa::inline v0::ops

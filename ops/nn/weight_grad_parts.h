@@ -35,8 +35,13 @@ struct WeightGradPart {
 
 class WeightGradParts {
  public:
-  // `product`: it is computed as a product of matrices.
-  explicit WeightGradParts(const ConvGeometry& g, bool product = false);
+  // How it is computed.
+  enum class Way {
+    kConvolution,
+    kProduct,      // of matrices
+    kChannelwise,  // each channel by itself: a depthwise one
+  };
+  explicit WeightGradParts(const ConvGeometry& g, Way way = Way::kConvolution);
 
   // Parts of the pixels, each of which gives a whole gradient.
   int64_t sums() const { return image_parts_ * row_parts_; }
@@ -72,6 +77,9 @@ std::vector<WeightGradPart> CachedParts(const ConvGeometry& g, int64_t item);
 // *first_row of the images; if it has none, the part sees padding only.
 ConvGeometry GeometryOfPart(const ConvGeometry& g, const WeightGradPart& part,
                             int64_t* first_row);
+
+// The places of the output along dim d whose tap `q` lies in the input.
+PartRange InsideOfTap(const ConvGeometry& g, int d, int64_t q);
 
 // True if tap `q` of the kernel along dim d sees padding only.
 bool SeesPaddingOnly(const ConvGeometry& g, int d, int64_t q);

@@ -22,20 +22,24 @@ TEST(WeightGradParts, CoverAll) {
     for (int64_t batch : some) {
       for (int64_t channels : {1, 16, 63, 64, 65, 200, 512}) {
         const ConvGeometry g = Geometry(batch, 8, channels, size, 3, 1, 1);
-        const WeightGradParts parts(g);
-        std::vector<int> seen(static_cast<size_t>(batch * size * channels));
-        for (int64_t k = 0; k < parts.count(); ++k) {
-          const WeightGradPart p = parts[k];
-          EXPECT_GT(p.images.size(), 0);
-          EXPECT_GT(p.rows.size(), 0);
-          EXPECT_GT(p.channels.size(), 0);
-          EXPECT_TRUE(p.images.size() == 1 || p.rows.size() == size);
-          for (int64_t n = p.images.begin; n < p.images.end; ++n)
-            for (int64_t r = p.rows.begin; r < p.rows.end; ++r)
-              for (int64_t c = p.channels.begin; c < p.channels.end; ++c)
-                ++seen[static_cast<size_t>((n * size + r) * channels + c)];
+        for (const auto way : {WeightGradParts::Way::kConvolution,
+                               WeightGradParts::Way::kProduct,
+                               WeightGradParts::Way::kChannelwise}) {
+          const WeightGradParts parts(g, way);
+          std::vector<int> seen(static_cast<size_t>(batch * size * channels));
+          for (int64_t k = 0; k < parts.count(); ++k) {
+            const WeightGradPart p = parts[k];
+            EXPECT_GT(p.images.size(), 0);
+            EXPECT_GT(p.rows.size(), 0);
+            EXPECT_GT(p.channels.size(), 0);
+            EXPECT_TRUE(p.images.size() == 1 || p.rows.size() == size);
+            for (int64_t n = p.images.begin; n < p.images.end; ++n)
+              for (int64_t r = p.rows.begin; r < p.rows.end; ++r)
+                for (int64_t c = p.channels.begin; c < p.channels.end; ++c)
+                  ++seen[static_cast<size_t>((n * size + r) * channels + c)];
+          }
+          for (int count : seen) ASSERT_EQ(count, 1);
         }
-        for (int count : seen) ASSERT_EQ(count, 1);
       }
     }
   }
@@ -109,11 +113,11 @@ TEST(WeightGradParts, PixelsComeFirstInAProduct) {
   // One column of all pixels, as the products take them.
   ConvGeometry g = Geometry(1, 512, 1024, 1, 1, 1, 0);
   g.in[0] = g.out[0] = 1568;
-  EXPECT_EQ(WeightGradParts(g, true).sums(), 8);
-  EXPECT_EQ(WeightGradParts(g, true).count(), 16);
+  EXPECT_EQ(WeightGradParts(g, WeightGradParts::Way::kProduct).sums(), 8);
+  EXPECT_EQ(WeightGradParts(g, WeightGradParts::Way::kProduct).count(), 16);
   g.in[0] = g.out[0] = 100;
-  EXPECT_EQ(WeightGradParts(g, true).sums(), 1);
-  EXPECT_EQ(WeightGradParts(g, true).count(), 16);
+  EXPECT_EQ(WeightGradParts(g, WeightGradParts::Way::kProduct).sums(), 1);
+  EXPECT_EQ(WeightGradParts(g, WeightGradParts::Way::kProduct).count(), 16);
 }
 
 // What a part sees of the rows is what its outputs see in the whole.

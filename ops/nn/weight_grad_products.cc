@@ -27,16 +27,6 @@ int LineOf(const ConvGeometry& g) {
   return line;
 }
 
-// The places of the output along dim d whose tap `q` lies in the input.
-PartRange InsideOfTap(const ConvGeometry& g, int d, int64_t q) {
-  const int64_t stride = g.window.stride[d];
-  const int64_t shift = q * g.window.dilation[d] - g.window.pad_before[d];
-  const int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-  const int64_t last = g.in[d] - 1 - shift;
-  const int64_t end = last < 0 ? 0 : std::min(g.out[d], last / stride + 1);
-  return {begin, std::max(begin, end)};
-}
-
 // The places whose tap lies in the input, as lines along one dim: a product
 // reads the pixels of a line in steps of one size.
 class LinesOfTap {

@@ -328,6 +328,8 @@ def test_taps_that_see_padding_only(dtype):
         ([1, 3, 112, 112], [64, 3, 7, 7], 2, 3),  # parts of rows
         ([16, 64, 14, 14], [256, 64, 1, 1], 1, 0),  # a product
         ([8, 32, 28, 28], [32, 1, 3, 3], 1, 1),  # depthwise
+        ([2, 24, 56, 56], [24, 1, 7, 7], 1, 3),  # with parts of rows
+        ([4, 200, 20, 20], [200, 1, 5, 5], 2, 2),  # with parts of channels
         ([8, 512, 14, 14], [512, 512, 1, 1], 1, 0),  # a product of padded copies
         ([8, 32, 2000], [64, 32, 5], 1, 2),  # one dim
         ([2, 16, 12, 20, 20], [32, 16, 3, 3, 3], 1, 1),  # three dims

@@ -349,8 +349,24 @@ def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, 
         [1, 2, 1]
     """
     x = _C.tensor_argument(x, "unique_consecutive", "x")
+    if not (return_inverse or return_counts) and (axis is None or axis in (0, -1) and len(x.shape) == 1):
+        flat = _C.ops.reshape(x, [-1])
+        if not _C.is_symbolic(flat) and flat.shape[0] > _PART:
+            return _first_of_runs(flat.detach())
     out, inverse, counts = _C.ops.unique_consecutive(x, axis)
     return _picked([out, *(r for want, r in ((return_inverse, inverse), (return_counts, counts)) if want)], dtype)
+
+
+_PART = 1 << 18  # elements whose places and lengths of runs are found at once, where nobody asks for them
+
+
+def _first_of_runs(flat):
+    """The elements of a vector that differ from the one before. Each part begins with the last element of the one before it,
+    whose run is there already."""
+    found = []
+    for begin in range(0, flat.shape[0], _PART):
+        found.append(_C.ops.unique_consecutive(flat[max(begin - 1, 0) : begin + _PART], None)[0][begin > 0 :])
+    return _C.ops.concat(found, 0)
 
 
 __getattr__ = _borrow(__name__, "proa")

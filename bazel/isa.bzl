@@ -43,7 +43,13 @@ ISAS = {
         "-mavx512vnni",
         "-mprefer-vector-width=512",
     ],
-    "sse2": ["-march=x86-64"],
+    # Of few machines: a fifth less code than with -O3.
+    "sse2": [
+        "-march=x86-64",
+        "-O2",
+        "-ftree-vectorize",
+        "-fvect-cost-model=dynamic",
+    ],
 }
 
 _COPTS = [

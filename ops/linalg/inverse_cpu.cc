@@ -100,7 +100,7 @@ class Factors {
   explicit Factors(const ConstMap<T>& a) : size_(a.rows()) {
     if (dense::IsSmall<T>(size_)) {
       std::copy_n(a.data(), size_ * size_, small_);
-      dense::VisitSmall(size_, [&]<int kN>(std::integral_constant<int, kN>) {
+      dense::VisitSmall<T>(size_, [&]<int kN>(std::integral_constant<int, kN>) {
         return dense::SmallLu<kN>(small_, small_swaps_);
       });
       return;
@@ -152,7 +152,7 @@ class Factors {
     if (dense::IsSmall<T>(size_)) {
       T* const x = out.data();
       out.setIdentity();
-      dense::VisitSmall(size_, [&]<int kN>(std::integral_constant<int, kN>) {
+      dense::VisitSmall<T>(size_, [&]<int kN>(std::integral_constant<int, kN>) {
         dense::SwapRows<kN, false>(small_swaps_, x, kN);
         dense::SolveSmallTriangle<kN, false, false>(small_, x, kN);
         dense::SolveSmallTriangle<kN, true, false>(small_, x, kN);
@@ -201,8 +201,8 @@ class Factors {
   Eigen::PartialPivLU<Matrix<T>> lu_;
   Matrix<T> by_blocks_;  // rows, and with which each was swapped
   std::vector<int32_t> swaps_;
-  T small_[dense::kMostSmall * dense::kMostSmall];
-  int32_t small_swaps_[dense::kMostSmall];
+  T small_[dense::kMostSmall<T> * dense::kMostSmall<T>];
+  int32_t small_swaps_[dense::kMostSmall<T>];
 };
 
 // "inverse: the matrix at [1, 0] of the batch is singular; x is ..."

@@ -13,12 +13,14 @@
 
 namespace proa::inline v0::ops::dense {
 
-inline constexpr int64_t kMostSmall = 8;
+// Complex ones take four times the code.
+template <typename T>
+inline constexpr int64_t kMostSmall = std::is_floating_point_v<T> ? 8 : 4;
 
 // Whether matrices [n, n] of T are small ones.
 template <typename T>
 constexpr bool IsSmall(int64_t n) {
-  return n >= 1 && n <= kMostSmall;
+  return n >= 1 && n <= kMostSmall<T>;
 }
 
 // Of real numbers and, without the care for infinities that C++ takes, of
@@ -79,8 +81,8 @@ class Divisor<std::complex<R>> {
   R ratio_, under_;
 };
 
-// f(std::integral_constant<int, n>()) for 1 <= n <= kMostSmall.
-template <typename F>
+// f(std::integral_constant<int, n>()) for 1 <= n <= kMostSmall<T>.
+template <typename T, typename F>
 auto VisitSmall(int64_t n, F&& f) {
   return [&]<int... kLess>(std::integer_sequence<int, kLess...>) {
     decltype(f(std::integral_constant<int, 1>())) result{};
@@ -89,7 +91,7 @@ auto VisitSmall(int64_t n, F&& f) {
            ...);
     return result;
   }
-  (std::make_integer_sequence<int, kMostSmall>());
+  (std::make_integer_sequence<int, kMostSmall<T>>());
 }
 
 // L (below the diagonal, which is 1) and U of a [kN, kN], over it. Row i was
@@ -173,7 +175,7 @@ void SolveSmallTriangle(const T* lu, T* x, int64_t columns) {
 template <typename T>
 bool SolveSmall(const T* a, const T* b, int64_t n, int64_t k, bool adjoint,
                 T* x) {
-  return VisitSmall(n, [&]<int kN>(std::integral_constant<int, kN>) {
+  return VisitSmall<T>(n, [&]<int kN>(std::integral_constant<int, kN>) {
     T lu[kN * kN];
     int32_t swaps[kN];
     std::copy_n(a, kN * kN, lu);

@@ -71,7 +71,7 @@ bool SolveByBlocks(const T* a, const T* b, int64_t n, int64_t k, bool adjoint,
 
 // Complex ones go through LAPACK, if it can take them as they are: in columns,
 // so that rows are columns of the transpose.
-constexpr int64_t kLeastForLapack = kMostSmall + 1;
+constexpr int64_t kLeastForLapack = 5;
 template <typename T>
 bool SuitsLapack(const T* a, int64_t rows, int64_t columns) {
   return Eigen::NumTraits<T>::IsComplex && AreOrdinary(a, rows * columns);
@@ -273,7 +273,7 @@ int32_t Lu(const T* a, int64_t m, int64_t n, bool pivot, T* out,
   }
   if (pivot && m == n && IsSmall<T>(n)) {
     std::copy_n(a, n * n, out);
-    zero = VisitSmall(n, [&]<int kN>(std::integral_constant<int, kN>) {
+    zero = VisitSmall<T>(n, [&]<int kN>(std::integral_constant<int, kN>) {
       return SmallLu<kN>(out, swaps);
     });
     for (int64_t i = 0; i < n; ++i) ++swaps[i];

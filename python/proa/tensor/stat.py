@@ -184,10 +184,7 @@ def histogram(input, bins=100, min=0, max=0, name=None):
     late = is_late(min, max)
     if not late and min > max:
         raise _C.located(ValueError(f"histogram: min must not be above max; they are {min} and {max}"))
-    flat = _C.ops.reshape(input, [-1])
-    if not (late or is_late(bins) or _C.is_symbolic(flat)):
-        return _histogram_by_parts(flat.detach(), bins, min, max)
-    x = flat.astype("float64")
+    x = _C.ops.reshape(input, [-1]).astype("float64")
     low, high = (_C.ops.reshape(v, []).astype("float64") if is_late(v) else _C.to_tensor(float(v), dtype="float64")
                  for v in (min, max))  # fmt: skip
     if (late or min == max) and x.shape[0]:
@@ -195,31 +192,6 @@ def histogram(input, bins=100, min=0, max=0, name=None):
         # Its first element once more, or 0: a program may be run on no elements.
         filled = _C.ops.concat([x, _C.ops.slice(_C.ops.concat([x, _C.ops.full([1], 0.0, x.dtype)]), [0], [0], [1])])
         low, high = _C.ops.where(of_x, filled.min(), low), _C.ops.where(of_x, filled.max(), high)
-    return _counts_in_cells(x, low, high, bins)
-
-
-_PART = 1 << 18  # elements that are counted at once: what is computed of them on the way stays in the cache
-
-
-def _parts(flat):
-    return (flat[i : i + _PART] for i in range(0, flat.shape[0], _PART))
-
-
-def _histogram_by_parts(flat, bins, min, max):
-    """`histogram` of a vector that is there, without copies of it."""
-    if min == max and flat.shape[0]:
-        ends = flat.astype("uint8") if flat.dtype == _C.bool else flat
-        min, max = (_C.ops.reshape(f(ends), []).astype("float64") for f in (_C.ops.min, _C.ops.max))
-    else:
-        min, max = (_C.to_tensor(float(v), dtype="float64") for v in (min, max))
-    out = _C.ops.full([bins], 0, _C.int64)
-    for part in _parts(flat):
-        out = out + _counts_in_cells(part.astype("float64"), min, max, bins)
-    return out
-
-
-def _counts_in_cells(x, low, high, bins):
-    """How many numbers, float64, lie in each cell."""
     none = (low == high).astype("float64")
     low, high = low - none, high + none
     cell = _C.ops.floor((x - low) * (bins / (high - low)))
@@ -246,19 +218,10 @@ def bincount(x, weights=None, minlength=0, name=None):
     x = _C.tensor_argument(x, "bincount", "x")
     if len(x.shape) != 1 or not x.is_integer():
         raise _C.located(ValueError(f"bincount: x must be integers [N]; it is {list(x.shape)} {x.dtype.name}"))
-    weights = optional_tensor(weights, "bincount", "weights")
-    if weights is not None:
-        if list(weights.shape) != list(x.shape):
-            raise _C.located(ValueError(f"bincount: weights must be {list(x.shape)}; they are {list(weights.shape)}"))
-        if not weights.is_floating_point():
-            weights = weights.astype("float64")
+    x = x.astype(_C.int64)  # one more than the largest is none of x's dtype perhaps
     minlength = an_int("bincount", "minlength", minlength)
     if not is_late(minlength) and minlength < 0:
         raise _C.located(ValueError(f"bincount: minlength must not be negative; it is {minlength}"))
-    flat = _C.ops.reshape(x, [-1])  # of the program in a recording, where x may be a tensor that is there
-    if not (is_late(minlength) or _C.is_symbolic(flat)):
-        return _added_up(flat, weights, minlength)
-    x = x.astype(_C.int64)  # one more than the largest is none of x's dtype perhaps
     least = (
         _C.ops.reshape(minlength, [1]).astype(x.dtype) if is_late(minlength) else _C.ops.full([1], minlength, x.dtype)
     )
@@ -267,28 +230,15 @@ def bincount(x, weights=None, minlength=0, name=None):
     if not is_late(lowest) and lowest < 0:
         raise _C.located(ValueError("bincount: x must not be negative"))
     x = _C.ops.where(x < 0, _C.ops.full_like(x, 0) + length, x)  # no index: an error when the program runs
+    weights = optional_tensor(weights, "bincount", "weights")
     if weights is None:
         weights = _C.ops.full([x.shape[0]], 1, _C.int64)
+    elif list(weights.shape) != list(x.shape):
+        raise _C.located(ValueError(f"bincount: weights must be {list(x.shape)}; they are {list(weights.shape)}"))
+    elif not weights.is_floating_point():
+        weights = weights.astype("float64")
     start = _C.ops.full([length], 0, weights.dtype)
     return _C.ops.scatter_nd_add(start, _C.ops.unsqueeze(x, 1), weights)
-
-
-def _added_up(x, weights, length):
-    """`bincount` of numbers that are there: no copies of them, nor a second buffer of the result's size."""
-    if x.shape[0]:
-        if _C.ops.min(x).item() < 0:
-            raise _C.located(ValueError("bincount: x must not be negative"))
-        length = max(length, _C.ops.max(x).item() + 1)
-    if weights is None and length <= _PART < x.shape[0]:
-        out = _C.ops.full([length], 0, _C.int64)
-        for part in _parts(x):
-            out = out + _added_up(part, None, length)
-        return out
-    if x.dtype != _C.int64:
-        x = x.astype(_C.int64)
-    if weights is None:
-        weights = _C.ops.full([x.shape[0]], 1, _C.int64)
-    return _C.ops.scatter_nd(_C.ops.unsqueeze(x, 1), weights, [length])
 
 
 __getattr__ = _borrow(__name__, "proa")

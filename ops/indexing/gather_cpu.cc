@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "ops/indexing/gather_kernels.h"
+#include "ops/indexing/image_axis.h"
 #include "ops/primitives/cpu/gather.h"
 #include "ops/primitives/cpu/strided_copy.h"
+#include "tensor/copy.h"
 
 namespace proa::inline v0::ops::cpu {
 namespace {
@@ -73,19 +75,25 @@ void StartFrom(const Tensor& x, Tensor* out) {
 
 void Gather(const KernelContext&, const Tensor& x, const Tensor& index,
             int64_t axis, Tensor* out) {
-  const AxisDims d = DimsAt(x.shape(), axis);
-  const IndexList list("gather", index, d.n, d.axis);
+  const AlongAxis a = InOneOrder(x, *out, axis);
+  const AxisDims d = DimsAt(a.x.shape(), a.axis);
+  const Tensor places = Contiguous(index);
+  const IndexList list("gather", places, d.n,
+                       NormalizeAxis("gather", axis, x.rank()));
   GatherRows(d.outer, d.n, d.inner * ItemSize(x.dtype()), list.values(),
-             x.raw_data(), out->raw_data());
+             a.x.raw_data(), a.out.raw_data());
 }
 
 void GatherGrad(const KernelContext&, const Tensor& dy, const Tensor& index,
                 const IntArray&, int64_t axis, Tensor* out) {
-  const AxisDims d = DimsAt(out->shape(), axis);
-  const IndexList list("gather_grad", index, d.n, d.axis);
+  const AlongAxis a = InOneOrder(dy, *out, axis);
+  const AxisDims d = DimsAt(a.out.shape(), a.axis);
+  const Tensor places = Contiguous(index);
+  const IndexList list("gather_grad", places, d.n,
+                       NormalizeAxis("gather", axis, out->rank()));
   Zero(*out);
   ScatterAddRows(dy.dtype(), d.outer, d.n, d.inner, list.values(),
-                 dy.raw_data(), out->raw_data());
+                 a.x.raw_data(), a.out.raw_data());
 }
 
 void GatherNd(const KernelContext&, const Tensor& x, const Tensor& index,

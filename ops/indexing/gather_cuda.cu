@@ -3,11 +3,13 @@
 #include <optional>
 
 #include "ops/indexing/gather_kernels.h"
+#include "ops/indexing/image_axis.h"
 #include "ops/primitives/cuda/gather.h"
 #include "ops/primitives/cuda/index.h"
 #include "ops/primitives/cuda/launch.h"
 #include "ops/primitives/cuda/scatter.h"
 #include "ops/primitives/device/copy.h"
+#include "tensor/copy.h"
 #include "tensor/shape.h"
 
 namespace proa::inline v0::ops::cuda {
@@ -105,20 +107,27 @@ void AddNdRows(const KernelContext& ctx, const NdRows& rows,
 
 void Gather(const KernelContext& ctx, const Tensor& x, const Tensor& index,
             int64_t axis, Tensor* out) {
-  const AxisDims d = DimsAt(x.shape(), axis);
+  const AlongAxis a = InOneOrder(x, *out, axis);
+  const AxisDims d = DimsAt(a.x.shape(), a.axis);
+  const int at = NormalizeAxis("gather", axis, x.rank());
+  const Tensor places = Contiguous(index);
   GatherRows(ctx, d.outer, d.inner * ItemSize(x.dtype()),
-             IndexOf(ctx, "gather", index, d.n, d.axis), x.raw_data(),
-             out->raw_data());
+             IndexOf(ctx, "gather", places, d.n, at), a.x.raw_data(),
+             a.out.raw_data());
 }
 
 void GatherGrad(const KernelContext& ctx, const Tensor& dy, const Tensor& index,
                 const IntArray&, int64_t axis, Tensor* out) {
   device::Zero(ctx, *out);
   if (dy.numel() == 0) return;
-  const AxisDims d = DimsAt(out->shape(), axis);
-  const SortedRows rows(ctx, IndexOf(ctx, "gather_grad", index, d.n, d.axis));
-  ScatterAddRows(ctx, dy.dtype(), d.outer, d.inner, rows, dy.raw_data(),
-                 out->raw_data());
+  const AlongAxis a = InOneOrder(dy, *out, axis);
+  const AxisDims d = DimsAt(a.out.shape(), a.axis);
+  const int at = NormalizeAxis("gather", axis, out->rank());
+  const Tensor places = Contiguous(index);
+  const SortedRows rows(
+      ctx, IndexOf(ctx, "gather_grad", places, d.n, at));
+  ScatterAddRows(ctx, dy.dtype(), d.outer, d.inner, rows, a.x.raw_data(),
+                 a.out.raw_data());
 }
 
 void GatherNd(const KernelContext& ctx, const Tensor& x, const Tensor& index,

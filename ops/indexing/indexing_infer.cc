@@ -169,6 +169,10 @@ Shape gather(const char* op, const Tensor& x, const Tensor& index,
   return GatherShape(op, x.shape(), index, axis, Describe(x));
 }
 
+MemoryOrder order_of_taken(const char*, const Tensor& x, const Tensor& index) {
+  return index.rank() == 1 ? OrderOf(x) : MemoryOrder::kRowMajor;
+}
+
 Shape gather_grad(const char* op, const Tensor& dy, const Tensor& index,
                   const IntArray& shape, int64_t axis) {
   const Shape out = sizes(op, shape);

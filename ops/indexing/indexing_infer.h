@@ -9,6 +9,7 @@
 
 #include "ops/int_array.h"
 #include "tensor/dtype.h"
+#include "tensor/memory_order.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
 
@@ -25,6 +26,10 @@ Shape drop_dims(const char* op, const Tensor& x, Ints axis);
 // Rows
 Shape gather(const char* op, const Tensor& x, const Tensor& index,
              int64_t axis);
+// Images of which some rows, columns or channels are taken lie as before; they
+// are none any more where index is no list.
+MemoryOrder order_of_taken(const char* op, const Tensor& x,
+                           const Tensor& index);
 Shape gather_grad(const char* op, const Tensor& dy, const Tensor& index,
                   const IntArray& shape, int64_t axis);
 Shape gather_nd(const char* op, const Tensor& x, const Tensor& index);

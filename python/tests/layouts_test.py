@@ -334,3 +334,39 @@ def test_a_dense_network_reorders_no_image():
         before = paddle._C.reorder_counts()["data"]
         assert _channels_last(net(x))
         assert paddle._C.reorder_counts()["data"] == before
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, 3, -1, -3])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bfloat16"])
+def test_what_is_gathered_of_an_image_lies_as_it_did(axis, dtype):
+    x = (_random(2, 3, 5, 4) * 100).astype("float32" if dtype == "bfloat16" else dtype)
+    rows = paddle.to_tensor(x).astype(dtype)
+    image = paddle.to_tensor(x.transpose(0, 2, 3, 1).copy()).astype(dtype).transpose([0, 3, 1, 2])
+    assert _channels_last(image)
+    for index in ([1, 0, -1, 1, 1], [0], []):
+        index = paddle.to_tensor(np.array(index, "int64"))
+        found, want = (paddle.index_select(t, index, axis) for t in (image, rows))
+        np.testing.assert_array_equal(found.astype("float64").numpy(), want.astype("float64").numpy())
+        assert found.numel() == 0 or _channels_last(found) or found.shape[1] == 1
+    table = paddle.to_tensor(np.array([[1, 0], [0, 1]]))
+    found, want = (paddle._C.ops.gather(t, table, axis) for t in (image, rows))  # no image any more
+    np.testing.assert_array_equal(found.astype("float64").numpy(), want.astype("float64").numpy())
+    one, same = (paddle._C.ops.gather(t, paddle.to_tensor(1), axis) for t in (image, rows))
+    np.testing.assert_array_equal(one.astype("float64").numpy(), same.astype("float64").numpy())
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic", "area"])
+def test_resized_images_lie_channels_last(mode):
+    x, grads = _random(2, 6, 5, 7), []
+    for channels_last in (False, True):
+        t = paddle.to_tensor(x)
+        if channels_last:
+            t = paddle.to_tensor(x.transpose(0, 2, 3, 1).copy()).transpose([0, 3, 1, 2])
+        t.stop_gradient = False
+        y = nn.functional.interpolate(t, size=[9, 4], mode=mode)
+        assert not channels_last or _channels_last(y)
+        weight = paddle.to_tensor(_random(*y.shape, seed=1))
+        (y * weight).sum().backward()
+        grads.append((y.numpy(), t.grad.numpy()))
+    for rows, image in zip(*grads):
+        np.testing.assert_allclose(rows, image, rtol=1e-6, atol=1e-6)

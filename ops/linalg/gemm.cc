@@ -11,7 +11,6 @@
 #include "ops/linalg/double_product.h"
 #include "ops/linalg/gemm_loops.h"
 #include "ops/linalg/gemm_onednn.h"
-#include "ops/linalg/gemm_panels.h"
 #include "ops/linalg/gemm_then.h"
 #include "ops/primitives/cpu/convert.h"
 #include "tensor/error.h"
@@ -368,8 +367,6 @@ void Gemm(GemmProblem& p) {
       }
       TurnColumnToRow(p);
       if (SuitsDotLines(p)) return RunDotLines<float>(p);
-      if (p.m == 1 && IsKeptInPanels(p))
-        return RunInPanels(p, [](const GemmPart&) {});
       if (SuitsAddRows(p)) return RunAddRows(p);
       GemmOneDnn(p);
       return;

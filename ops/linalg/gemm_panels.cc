@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ops/linalg/dot_lines.h"
 #include "ops/linalg/gemm_call.h"
 #include "ops/linalg/gemm_operands.h"
 #include "ops/linalg/gemm_pieces.h"
@@ -68,25 +67,13 @@ void PackPanels(const Tensor& weight, const onednn::PackOrder& order,
   }
 }
 
-// A product of one row: a layer of a decoder.
-void MultiplyRow(const GemmProblem& p) {
-  auto* const c = static_cast<float*>(p.c);
-  if (p.bias != nullptr) {
-    std::copy_n(static_cast<const float*>(p.bias), p.n, c);
-  } else {
-    std::fill_n(c, p.n, 0.f);
-  }
-  FindAddRows()(static_cast<const float*>(p.b.data), p.b.row_stride,
-                static_cast<const float*>(p.a.data), p.a.column_stride, p.k,
-                p.n, c);
-}
-
 }  // namespace
 
 bool IsKeptInPanels(const GemmProblem& p) {
   constexpr int64_t kNarrow = 256, kSmall = 1 << 16;
-  return p.dtype == DType::kFloat32 && p.n >= kNarrow && p.k * p.n >= kSmall &&
-         CanBeKept(p) && IsFileMemory(*p.weight->storage()) &&
+  return p.dtype == DType::kFloat32 && p.m > 1 && p.n >= kNarrow &&
+         p.k * p.n >= kSmall && CanBeKept(p) &&
+         IsFileMemory(*p.weight->storage()) &&
          CanBeReadInPlace(p.batch, p.a, p.m, p.k);
 }
 
@@ -115,11 +102,7 @@ void RunInPanels(const GemmProblem& p,
       if (p.bias != nullptr)
         piece.bias = static_cast<const float*>(p.bias) + column;
       piece.c = static_cast<float*>(p.c) + row * p.n + column;
-      if (p.m == 1) {
-        MultiplyRow(piece);
-      } else {
-        CallGemm(piece, p.n);
-      }
+      CallGemm(piece, p.n);
       done({row, piece.m, column, piece.n});
     }
   });

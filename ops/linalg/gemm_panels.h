@@ -13,6 +13,7 @@ namespace proa::inline v0::ops {
 // columns side by side: where rows of a weight lie far apart, reading it takes
 // up to half of the time of a product with few rows. Only of weights that lie
 // in a file, whose pages are then forgotten: others would take memory twice.
+// One row reads a weight where it lies, which processes share.
 bool IsKeptInPanels(const GemmProblem& p);
 
 // Such a product. Calls `done` for each piece of C on the thread that computed

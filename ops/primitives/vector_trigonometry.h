@@ -63,7 +63,7 @@ PROA_HD float SinQuadrant(float r, uint32_t n) {
 PROA_HD float Sin(float x) {
   uint32_t n;
   const float r = ReduceQuarter(x, &n);
-  return SinQuadrant(r, n);
+  return x == 0.0f ? x : SinQuadrant(r, n);  // of -0, -0
 }
 PROA_HD float Cos(float x) {
   uint32_t n;
@@ -76,7 +76,7 @@ PROA_HD float Tan(float x) {
   const float r = ReduceQuarter(x, &n);
   const float s = SinNear(r), c = CosNear(r);
   const bool odd = (n & 1) != 0;
-  return (odd ? -c : s) / (odd ? s : c);
+  return x == 0.0f ? x : (odd ? -c : s) / (odd ? s : c);
 }
 
 // (asin(x) - x) / x^3 as a polynomial of s = x^2, |x| <= 1/2.

@@ -124,8 +124,7 @@ void GatherGrad(const KernelContext& ctx, const Tensor& dy, const Tensor& index,
   const AxisDims d = DimsAt(a.out.shape(), a.axis);
   const int at = NormalizeAxis("gather", axis, out->rank());
   const Tensor places = Contiguous(index);
-  const SortedRows rows(
-      ctx, IndexOf(ctx, "gather_grad", places, d.n, at));
+  const SortedRows rows(ctx, IndexOf(ctx, "gather_grad", places, d.n, at));
   ScatterAddRows(ctx, dy.dtype(), d.outer, d.inner, rows, a.x.raw_data(),
                  a.out.raw_data());
 }

@@ -40,6 +40,8 @@ class Variable:
 
 
 class Global:
+    """A name of a module."""
+
     def __init__(self, name, names):
         self.name, self._names = name, names
 
@@ -54,6 +56,8 @@ class Global:
 
 
 class Attribute:
+    """An attribute of an object, by the names that lead to it."""
+
     def __init__(self, owner, path):
         self.name, self.owner, self._attribute = ".".join(path), owner, path[-1]
 

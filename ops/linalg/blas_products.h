@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "ops/linalg/blas_loops.h"
@@ -463,6 +464,37 @@ void Trsm(bool left, bool upper, Form form, bool unit, int64_t m, int64_t n,
               ldb, square.data());
 }
 
+// One triangle of a Hermitian c [n, n] = beta c + a product, whose rows from i
+// and columns from j are added by multiply(i, j, rows, columns, scale, to,
+// row): to = scale to + that part.
+template <typename T, typename Beta, typename F>
+void UpdateTriangle(bool upper, int64_t n, Beta beta, T* c, int64_t ldc,
+                    F&& multiply) {
+  const auto scaled = [beta](T x) {
+    if (beta == Beta(0)) return T(0);
+    if constexpr (std::is_same_v<Beta, T>) {
+      return Multiply(beta, x);
+    } else {
+      return beta * x;
+    }
+  };
+  constexpr int64_t kSide = 48;
+  T square[kSide * kSide];
+  for (int64_t j = 0; j < n; j += kSide) {
+    const int64_t side = std::min(kSide, n - j);
+    multiply(j, j, side, side, T(0), square, side);
+    for (int64_t q = 0; q < side; ++q) {
+      const int64_t begin = upper ? 0 : q, end = upper ? q + 1 : side;
+      T* const to = c + j + (j + q) * ldc;
+      for (int64_t p = begin; p < end; ++p)
+        to[p] = scaled(to[p]) + square[p + q * side];
+      to[q] = std::real(to[q]);
+    }
+    const int64_t i = upper ? 0 : j + side;
+    multiply(i, j, upper ? j : n - i, side, T(beta), c + i + j * ldc, ldc);
+  }
+}
+
 template <typename T>
 void Herk(bool upper, bool turned, int64_t n, int64_t k, RealOf<T> alpha,
           const T* a, int64_t lda, RealOf<T> beta, T* c, int64_t ldc) {
@@ -474,23 +506,7 @@ void Herk(bool upper, bool turned, int64_t n, int64_t k, RealOf<T> alpha,
             ElementOf(first, a, lda, i, 0), lda,
             ElementOf(second, a, lda, 0, j), lda, scale, to, row);
   };
-  constexpr int64_t kSide = 48;
-  T square[kSide * kSide];
-  for (int64_t j = 0; j < n; j += kSide) {
-    const int64_t side = std::min(kSide, n - j);
-    multiply(j, j, side, side, T(0), square, side);
-    for (int64_t q = 0; q < side; ++q) {
-      const int64_t begin = upper ? 0 : q, end = upper ? q + 1 : side;
-      T* const to = c + j + (j + q) * ldc;
-      for (int64_t p = begin; p < end; ++p) {
-        const T before = beta == 0 ? T(0) : beta * to[p];
-        to[p] = before + square[p + q * side];
-      }
-      to[q] = std::real(to[q]);
-    }
-    const int64_t i = upper ? 0 : j + side;
-    multiply(i, j, upper ? j : n - i, side, T(beta), c + i + j * ldc, ldc);
-  }
+  UpdateTriangle(upper, n, beta, c, ldc, multiply);
 }
 
 template <typename T>
@@ -508,23 +524,7 @@ void Her2k(bool upper, bool turned, int64_t n, int64_t k, T alpha, const T* a,
             ElementOf(first, b, ldb, i, 0), ldb,
             ElementOf(second, a, lda, 0, j), lda, T(1), to, row);
   };
-  constexpr int64_t kSide = 48;
-  T square[kSide * kSide];
-  for (int64_t j = 0; j < n; j += kSide) {
-    const int64_t side = std::min(kSide, n - j);
-    multiply(j, j, side, side, T(0), square, side);
-    for (int64_t q = 0; q < side; ++q) {
-      const int64_t begin = upper ? 0 : q, end = upper ? q + 1 : side;
-      T* const to = c + j + (j + q) * ldc;
-      for (int64_t p = begin; p < end; ++p) {
-        const T before = beta == T(0) ? T(0) : Multiply(beta, to[p]);
-        to[p] = before + square[p + q * side];
-      }
-      to[q] = std::real(to[q]);
-    }
-    const int64_t i = upper ? 0 : j + side;
-    multiply(i, j, upper ? j : n - i, side, beta, c + i + j * ldc, ldc);
-  }
+  UpdateTriangle(upper, n, beta, c, ldc, multiply);
 }
 
 }  // namespace proa::inline v0::ops::PROA_ISA::blas

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "ops/linalg/blas_loops.h"
+#include "ops/linalg/numbers.h"
 
 // std::complex is returned as Fortran's is.
 #ifdef __clang__
@@ -23,25 +24,9 @@ namespace {
 using Complex64 = std::complex<float>;
 using Complex128 = std::complex<double>;
 
-template <typename T>
-T ConjugateOf(T x) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return x;
-  } else {
-    return std::conj(x);
-  }
-}
-
-// std::complex's own product looks for infinities.
-template <typename T>
-T Times(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return a * b;
-  } else {
-    return {a.real() * b.real() - a.imag() * b.imag(),
-            a.real() * b.imag() + a.imag() * b.real()};
-  }
-}
+using dense::ConjugateOf;
+using dense::SizeOf;
+using dense::Times;
 
 bool Is(const char* given, char letter) { return (*given | 32) == letter; }
 
@@ -198,12 +183,6 @@ double Norm(int64_t n, const T* x, int64_t step) {
     sum += real * real + imaginary * imaginary;
   }
   return largest * std::sqrt(sum);
-}
-
-// What LAPACK takes for the size of a number.
-template <typename T>
-auto SizeOf(T x) {
-  return std::abs(std::real(x)) + std::abs(std::imag(x));
 }
 
 template <typename T>

@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "ops/linalg/numbers.h"
+
 namespace proa::inline v0::ops::dense {
 
 // Complex ones take four times the code.
@@ -22,33 +24,6 @@ template <typename T>
 constexpr bool IsSmall(int64_t n) {
   return n >= 1 && n <= kMostSmall<T>;
 }
-
-// Of real numbers and, without the care for infinities that C++ takes, of
-// complex ones.
-template <typename T>
-T Times(T a, T b) {
-  return a * b;
-}
-template <typename R>
-std::complex<R> Times(std::complex<R> a, std::complex<R> b) {
-  return {a.real() * b.real() - a.imag() * b.imag(),
-          a.real() * b.imag() + a.imag() * b.real()};
-}
-template <typename T>
-T ConjugateOf(T x) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return x;
-  } else {
-    return std::conj(x);
-  }
-}
-// What pivots are compared by; of complex numbers as LAPACK does.
-template <typename T>
-auto SizeOf(T x) {
-  return std::abs(std::real(x)) + std::abs(std::imag(x));
-}
-template <typename T>
-requires std::is_floating_point_v<T> T SizeOf(T x) { return std::abs(x); }
 
 // Divides by one number: complex ones by the larger part of it first, so that
 // no square leaves the range.

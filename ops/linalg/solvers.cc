@@ -1,6 +1,7 @@
 #include "ops/linalg/solvers.h"
 
 #include <algorithm>
+#include <complex>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/leveling.h"
 #include "ops/linalg/matrix.h"
+#include "ops/linalg/numbers.h"
 #include "ops/linalg/small_matrix.h"
 
 #include "Eigen/Cholesky"
@@ -71,7 +73,7 @@ bool SolveByBlocks(const T* a, const T* b, int64_t n, int64_t k, bool adjoint,
 
 // Complex ones go through LAPACK, if it can take them as they are: in columns,
 // so that rows are columns of the transpose.
-constexpr int64_t kLeastForLapack = 5;
+constexpr int64_t kLeastForLapack = kMostSmall<std::complex<double>> + 1;
 template <typename T>
 bool SuitsLapack(const T* a, int64_t rows, int64_t columns) {
   return Eigen::NumTraits<T>::IsComplex && AreOrdinary(a, rows * columns);

@@ -27,6 +27,14 @@ load("//bazel:library.bzl", "WARNINGS")
 
 # x86-64-v3 is Haswell (2013), v4 Skylake-SP (2017).
 ISAS = {
+    # Xeons since Sapphire Rapids (2023).
+    "amx": [
+        "-march=x86-64-v4",
+        "-mavx512bf16",
+        "-mamx-tile",
+        "-mamx-bf16",
+        "-mprefer-vector-width=512",
+    ],
     "avx2": ["-march=x86-64-v3"],
     "avx512": [
         "-march=x86-64-v4",

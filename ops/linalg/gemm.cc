@@ -396,8 +396,10 @@ void GemmThen(GemmProblem& p,
   const int64_t rows = BatchSize(p) * p.m, columns = p.n;
   if (rows == 0 || columns == 0) return;
   SimplifyGemm(p);
-  if (p.dtype == DType::kFloat32 && p.m > 1 && p.n > 1 && p.k > 0 &&
-      !IsTiny(p) && GemmInPieces(p, done)) {
+  const bool has_pieces =
+      p.dtype == DType::kFloat32 || p.dtype == DType::kBFloat16;
+  if (has_pieces && p.m > 1 && p.n > 1 && p.k > 0 && !IsTiny(p) &&
+      GemmInPieces(p, done)) {
     return;
   }
   Gemm(p);

@@ -8,6 +8,7 @@
 #include "ops/linalg/gemm_operands.h"
 #include "ops/linalg/gemm_panels.h"
 #include "ops/linalg/gemm_pieces.h"
+#include "ops/linalg/gemm_tiles.h"
 #include "ops/onednn/cpu_isa.h"
 #include "ops/onednn/threads.h"
 #include "tensor/dtype.h"
@@ -145,10 +146,15 @@ bool RunReadable(const GemmProblem& p) {
 
 bool GemmInPieces(const GemmProblem& p,
                   absl::FunctionRef<void(const GemmPart& part)> done) {
+  if (SuitsTiles(p)) {
+    RunInTiles(p, done);
+    return true;
+  }
   if (IsKeptInPanels(p)) {
     RunInPanels(p, done);
     return true;
   }
+  if (p.dtype != DType::kFloat32) return false;
   if (!p.batch.empty() || !CanBeReadInPlace(p.batch, p.a, p.m, p.k) ||
       !CanBeReadInPlace(p.batch, p.b, p.k, p.n)) {
     return false;
@@ -166,6 +172,10 @@ bool GemmInPieces(const GemmProblem& p,
 }
 
 bool GemmOneDnn(const GemmProblem& p) {
+  if (SuitsTiles(p)) {
+    RunInTiles(p, [](const GemmPart&) {});
+    return true;
+  }
   if (LoadsUnknownTiles(p)) {
     IntrusivePtr<Storage> a_buffer, b_buffer;
     GemmProblem even = p;

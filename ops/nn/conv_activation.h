@@ -8,8 +8,10 @@
 #include <span>
 #include <string_view>
 
+#include "absl/functional/function_ref.h"
 #include "ops/elementwise/activation.h"
 #include "ops/elementwise/exponential.h"
+#include "ops/linalg/gemm_then.h"
 #include "ops/primitives/host_device.h"
 #include "tensor/tensor.h"
 
@@ -106,7 +108,9 @@ namespace cpu {
 
 // The convolution with the weight of each channel multiplied by `scale`, [out
 // channels], if that is defined. Of float32 weights in another format this is
-// done while they are packed, so that they do not stand in memory twice.
+// done while they are packed, so that they do not stand in memory twice. Calls
+// `done` for parts of the result, pixels of all images and their channels, once
+// they are complete, where it can on the threads that computed them.
 // `is_part`: of a result that the caller divided by sizes, each part on one
 // thread, in a SerialScope; it is not divided again.
 void ConvScaled(const Tensor& x, const Tensor& weight, const Tensor& scale,
@@ -114,7 +118,8 @@ void ConvScaled(const Tensor& x, const Tensor& weight, const Tensor& scale,
                 std::span<const int64_t> padding,
                 std::span<const int64_t> dilation, int64_t groups,
                 std::string_view data_format,
-                std::string_view padding_algorithm, bool is_part, Tensor* out);
+                std::string_view padding_algorithm, bool is_part, Tensor* out,
+                absl::FunctionRef<void(const GemmPart& part)> done);
 
 }  // namespace cpu
 }  // namespace proa::inline v0::ops

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "ops/linalg/gemm_then.h"
 #include "ops/nn/activate.h"
 #include "ops/nn/conv_activation_kernels.h"
 #include "ops/nn/conv_geometry.h"
@@ -58,12 +59,22 @@ void Conv2dActivation(const KernelContext& ctx, const Tensor& x,
                        const PartRange& rows) {
     Tensor part = PartOf(y, images, rows.begin, rows.size());
     Tensor product = apart ? Tensor::Empty(part.shape(), part.dtype()) : part;
+    const Tensor addend = added.defined()
+                              ? PartOf(added, images, rows.begin, rows.size())
+                              : Tensor();
+    const auto piece = [&](const Tensor& t, const GemmPart& at) {
+      const int64_t channels = g.out_channels;
+      return t.AsStrided({at.rows, at.columns}, {channels, 1},
+                         at.row * channels + at.column);
+    };
     cpu::ConvScaled(from, weight, scale, bias, stride, pads, dilation, groups,
-                    "NHWC", algorithm, /*is_part=*/!parts.empty(), &product);
-    Activate(activation, alpha, beta, product,
-             added.defined() ? PartOf(added, images, rows.begin, rows.size())
-                             : Tensor(),
-             &part);
+                    "NHWC", algorithm, /*is_part=*/!parts.empty(), &product,
+                    [&](const GemmPart& at) {
+                      Tensor result = piece(part, at);
+                      Activate(activation, alpha, beta, piece(product, at),
+                               added.defined() ? piece(addend, at) : Tensor(),
+                               &result);
+                    });
   };
   // By images, on all threads.
   const int64_t batch = y.size(0), together = ImagesTogether(y);

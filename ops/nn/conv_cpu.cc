@@ -6,7 +6,9 @@
 #include <cstring>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "ops/linalg/gemm.h"
+#include "ops/linalg/gemm_then.h"
 #include "ops/nn/conv_activation.h"
 #include "ops/nn/conv_geometry.h"
 #include "ops/nn/conv_kernels.h"
@@ -141,6 +143,13 @@ const Tensor& Result(Wanted wanted, const Tensor& x, const Tensor& weight,
   return wanted == Wanted::kOutput ? y : wanted == Wanted::kInput ? x : weight;
 }
 
+// Of y = x * weight + bias alone, as in ConvData.
+struct Extras {
+  Tensor scale = {};
+  bool is_part = false;
+  ConvThen* then = nullptr;
+};
+
 // `weight`, its rows multiplied by `scale`.
 Tensor Scaled(const Tensor& weight, const Tensor& scale) {
   const Tensor out = Tensor::Empty(weight.shape(), weight.dtype());
@@ -157,10 +166,11 @@ Tensor Scaled(const Tensor& weight, const Tensor& scale) {
 
 // Computes one of x, weight and y. All have one floating dtype but `bias`, and
 // a weight that is computed: that may be float32 beside 16-bit images. x and y
-// have channels last. `scale`, if it is defined: ConvData.
+// have channels last.
 void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
               const Tensor& any_weight, const Tensor& bias_in, const Tensor& y,
-              const Tensor& scale = Tensor(), bool is_part = false) {
+              const Extras& extras = {}) {
+  const Tensor& scale = extras.scale;
   const Tensor weight = Contiguous(any_weight);
   const Tensor& result = Result(wanted, x, weight, y);
   if (result.numel() == 0) return;
@@ -181,14 +191,14 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
   if (SuitsOneDnn(g, dtype) && FitsOneDnn(g) &&
       (!scale.defined() || dtype == DType::kFloat32)) {
     const Tensor bias = FloatCopy(bias_in, dtype);
-    const ConvData data{x, weight, bias, y, scale, is_part};
+    const ConvData data{x, weight, bias, y, scale, extras.then, extras.is_part};
     if (RunOneDnn(g, wanted, data)) return;
   }
   // A weight of 16 bits is multiplied when it is wide: it is rounded once.
   const bool low = dtype != DType::kFloat32 && dtype != DType::kFloat64;
   if (scale.defined() && !low) {
-    return Convolve(g, wanted, x, Scaled(weight, scale), bias_in, y, Tensor(),
-                    is_part);
+    return Convolve(g, wanted, x, Scaled(weight, scale), bias_in, y,
+                    {Tensor(), extras.is_part, extras.then});
   }
   if (dtype == DType::kFloat64) {
     const auto run = SuitsConvProducts(g) ? RunProducts : RunLoops<double>;
@@ -203,7 +213,8 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
   };
   const Tensor wide_x = widen(x), wide_weight = widen(weight),
                wide_y = widen(y);
-  Convolve(g, wanted, wide_x, wide_weight, bias_in, wide_y, scale, is_part);
+  Convolve(g, wanted, wide_x, wide_weight, bias_in, wide_y,
+           {scale, extras.is_part});
   const Tensor& wide = Result(wanted, wide_x, wide_weight, wide_y);
   if (!wide.is_same(result)) FloatCopyInto(wide, result);
 }
@@ -270,10 +281,9 @@ Tensor WithTwoDims(const Tensor& t, int at) {
 
 void ConvolveImages(const ConvGeometry& g, Wanted wanted, const Tensor& x,
                     const Tensor& weight, const Tensor& bias, const Tensor& y,
-                    const Tensor& scale = Tensor(), bool is_part = false) {
+                    const Extras& extras = {}) {
   Convolve(ops::WithTwoDims(g), wanted, WithTwoDims(x, 1),
-           WithTwoDims(Contiguous(weight), 2), bias, WithTwoDims(y, 1), scale,
-           is_part);
+           WithTwoDims(Contiguous(weight), 2), bias, WithTwoDims(y, 1), extras);
 }
 
 }  // namespace
@@ -284,7 +294,8 @@ void Conv(const KernelContext& ctx, const Tensor& x, const Tensor& weight,
           int64_t groups, std::string_view data_format,
           std::string_view padding_algorithm, Tensor* out) {
   ConvScaled(x, weight, Tensor(), bias, stride, padding, dilation, groups,
-             data_format, padding_algorithm, /*is_part=*/false, out);
+             data_format, padding_algorithm, /*is_part=*/false, out,
+             [](const GemmPart&) {});
 }
 
 void ConvScaled(const Tensor& x, const Tensor& weight, const Tensor& scale,
@@ -292,14 +303,17 @@ void ConvScaled(const Tensor& x, const Tensor& weight, const Tensor& scale,
                 std::span<const int64_t> padding,
                 std::span<const int64_t> dilation, int64_t groups,
                 std::string_view data_format,
-                std::string_view padding_algorithm, bool is_part, Tensor* out) {
+                std::string_view padding_algorithm, bool is_part, Tensor* out,
+                absl::FunctionRef<void(const GemmPart& part)> done) {
+  ConvThen then{done};
   const ConvGeometry g = GeometryOf(
       "conv", x.shape(), weight.shape(),
       {{stride, padding, dilation, padding_algorithm}, groups, data_format});
   ConvolveImages(ChannelsLast(g), Wanted::kOutput, ImagesFor(g, x, data_format),
                  weight, BiasOf(bias, g.out_channels, out->dtype()),
                  ChannelsLastOutput(*out, data_format),
-                 FloatCopy(scale, DType::kFloat64), is_part);
+                 {FloatCopy(scale, DType::kFloat64), is_part, &then});
+  if (!then.done) done({0, g.batch * g.out_pixels(), 0, g.out_channels});
 }
 
 void ConvInputGrad(const KernelContext& ctx, const Tensor& grad_out,

@@ -208,4 +208,23 @@ ConvGeometry WithTwoDims(const ConvGeometry& g) {
   return two;
 }
 
+ConvGeometry WithInnerDims(const ConvGeometry& g) {
+  ConvGeometry out = g;
+  const int shift = kMostSpatialDims - g.dims();
+  const auto move = [&](int64_t(&to)[kMostSpatialDims],
+                        const int64_t(&from)[kMostSpatialDims],
+                        int64_t otherwise) {
+    for (int d = 0; d < kMostSpatialDims; ++d)
+      to[d] = d < shift ? otherwise : from[d - shift];
+  };
+  move(out.in, g.in, 1);
+  move(out.out, g.out, 1);
+  move(out.window.kernel, g.window.kernel, 1);
+  move(out.window.stride, g.window.stride, 1);
+  move(out.window.dilation, g.window.dilation, 1);
+  move(out.window.pad_before, g.window.pad_before, 0);
+  move(out.window.pad_after, g.window.pad_after, 0);
+  return out;
+}
+
 }  // namespace proa::inline v0::ops

@@ -85,6 +85,10 @@ TransposeGeometry TransposeGeometryOf(const char* op, const Shape& x,
 // The same of at least two spatial dims: [N, C, L] as [N, C, 1, L].
 ConvGeometry WithTwoDims(const ConvGeometry& g);
 
+// The same with its dims as the last of three: lines of taps lie along the
+// innermost one. `format` says still how many there are.
+ConvGeometry WithInnerDims(const ConvGeometry& g);
+
 }  // namespace proa::inline v0::ops
 
 #endif  // PROA_OPS_NN_CONV_GEOMETRY_H_

@@ -12,6 +12,7 @@
 #include "ops/linalg/longest_low_sum.h"
 #include "ops/nn/conv_defects.h"
 #include "ops/nn/conv_problem.h"
+#include "ops/nn/conv_tiles.h"
 #include "ops/nn/strided_pixels.h"
 #include "ops/nn/weight_grad_parts.h"
 #include "ops/onednn/engine.h"
@@ -314,7 +315,16 @@ bool ConvOneDnn(const ConvGeometry& g, const ConvData& data) {
   if (IsStridedPointwise(g)) {
     const Tensor taken = TakePixels(g, data.x);
     return ConvOneDnn(OnTakenPixels(g), {taken, data.weight, data.bias, data.y,
-                                         data.scale, data.is_part});
+                                         data.scale, data.then, data.is_part});
+  }
+  if (data.x.dtype() == DType::kBFloat16 && SuitsConvTiles(g, data.weight)) {
+    const auto done = [&](const GemmPart& part) {
+      if (data.then != nullptr) data.then->run(part);
+    };
+    ConvTiles(g, data.x, data.weight, TileWeight::kForward, data.bias, data.y,
+              done);
+    if (data.then != nullptr) data.then->done = true;
+    return true;
   }
   if (data.x.dtype() == DType::kBFloat16 && MultipliesBFloat16() &&
       IsProduct(g)) {
@@ -341,6 +351,11 @@ bool ConvInputGradOneDnn(const ConvGeometry& g, const ConvData& data) {
   }
   ConvGeometry adjoint;
   if (AdjointOf(g, &adjoint)) {
+    if (dtype == DType::kBFloat16 && SuitsConvTiles(adjoint, data.weight)) {
+      ConvTiles(adjoint, data.y, data.weight, TileWeight::kAdjoint, Tensor(),
+                data.x, [](const GemmPart&) {});
+      return true;
+    }
     const PackFormat read{
         ConvWeightDesc(g, dtype, /*transposed=*/true), {}, g.taps()};
     return RunForward(adjoint, data.y, data.weight, read, Tensor(), data.x,

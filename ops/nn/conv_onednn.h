@@ -12,10 +12,22 @@
 #ifndef PROA_OPS_NN_CONV_ONEDNN_H_
 #define PROA_OPS_NN_CONV_ONEDNN_H_
 
+#include "absl/functional/function_ref.h"
+#include "ops/linalg/gemm_then.h"
 #include "ops/nn/conv_geometry.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::ops {
+
+// What follows a convolution.
+struct ConvThen {
+  // For parts of y, pixels of all images and their channels, that are complete,
+  // on the thread that computed them.
+  absl::FunctionRef<void(const GemmPart& part)> run;
+  // Whether it has been called for all of them. Kernels that do not call it
+  // leave that to their caller.
+  bool done = false;
+};
 
 // The tensors of one convolution, inputs and the output alike: x and y are
 // row-major [N, H, W, C] or [N, D, H, W, C], weight is contiguous, `bias` may
@@ -28,6 +40,8 @@ struct ConvData {
   // Of y = x * weight + bias in float32 alone: undefined, or [out channels],
   // float64, what the weight of each channel is multiplied by.
   Tensor scale = {};
+  // Of y = x * weight + bias alone: what follows, or null.
+  ConvThen* then = nullptr;
   // Of y = x * weight + bias alone: y is a part of a result that was divided by
   // sizes already, and the caller in a SerialScope.
   bool is_part = false;

@@ -338,27 +338,6 @@ void DepthwiseWeightGrad(const ConvGeometry& g, const double* x, double* weight,
       weight[c * g.taps() + tap] = turned.data()[tap * all + c];
 }
 
-// The same convolution with its dims as the last of three: lines of taps lie
-// along the innermost one.
-ConvGeometry WithInnerDims(const ConvGeometry& g) {
-  ConvGeometry out = g;
-  const int shift = kMostSpatialDims - g.dims();
-  const auto move = [&](int64_t(&to)[kMostSpatialDims],
-                        const int64_t(&from)[kMostSpatialDims],
-                        int64_t otherwise) {
-    for (int d = 0; d < kMostSpatialDims; ++d)
-      to[d] = d < shift ? otherwise : from[d - shift];
-  };
-  move(out.in, g.in, 1);
-  move(out.out, g.out, 1);
-  move(out.window.kernel, g.window.kernel, 1);
-  move(out.window.stride, g.window.stride, 1);
-  move(out.window.dilation, g.window.dilation, 1);
-  move(out.window.pad_before, g.window.pad_before, 0);
-  move(out.window.pad_after, g.window.pad_after, 0);
-  return out;
-}
-
 PixelsOf ChannelsLast(const double* data, int64_t pixels, int64_t channels) {
   return {const_cast<double*>(data), pixels * channels, channels, 1};
 }

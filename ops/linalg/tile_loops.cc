@@ -1,0 +1,202 @@
+#include "ops/linalg/tile_loops.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace proa::inline v0::ops::PROA_ISA {
+namespace {
+
+constexpr int64_t kTileRows = 16;
+constexpr int64_t kTileBytes = 64 * kTileRows;
+
+// What the CPU reads of how large tiles are.
+struct alignas(64) TileConfig {
+  uint8_t palette = 1, start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {};
+  uint8_t rows[16] = {};
+};
+
+// Tiles 0 to 3 are C, two by two; 4 and 5 are of A, 6 and 7 of B. Of `rows`
+// rows of C, at most 32.
+void Configure(int64_t rows) {
+  TileConfig config;
+  const auto upper = static_cast<uint8_t>(std::min(rows, kTileRows));
+  const auto lower =
+      static_cast<uint8_t>(rows > kTileRows ? rows - kTileRows : kTileRows);
+  for (int i = 0; i < 8; ++i) {
+    config.row_bytes[i] = 64;
+    config.rows[i] = kTileRows;
+  }
+  config.rows[0] = config.rows[1] = config.rows[4] = upper;
+  config.rows[2] = config.rows[3] = config.rows[5] = lower;
+  _tile_loadconfig(&config);
+}
+
+// A block of C, float32 in rows of kPanelColumns. `kDown`: tiles one above the
+// other.
+template <int kDown>
+void MultiplyBlock(const TileProduct& p, const char* a, const char* panel,
+                   float* c) {
+  _tile_zero(0);
+  _tile_zero(1);
+  if constexpr (kDown == 2) {
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  const int64_t steps = p.depth / kTileDepth;
+  for (int64_t tap = 0; tap < p.taps; ++tap) {
+    const char* from = a + p.tap_bytes[tap];
+    for (int64_t k = 0; k < steps; ++k) {
+      _tile_loadd(4, from, p.a_row_bytes);
+      _tile_loadd(6, panel, 64);
+      _tile_dpbf16ps(0, 4, 6);
+      if constexpr (kDown == 2) {
+        _tile_loadd(5, from + kTileRows * p.a_row_bytes, p.a_row_bytes);
+        _tile_dpbf16ps(2, 5, 6);
+      }
+      _tile_loadd(7, panel + kTileBytes, 64);
+      _tile_dpbf16ps(1, 4, 7);
+      if constexpr (kDown == 2) _tile_dpbf16ps(3, 5, 7);
+      from += kTileDepth * 2;
+      panel += 2 * kTileBytes;
+    }
+  }
+  constexpr int64_t kRowBytes = kPanelColumns * 4;
+  _tile_stored(0, c, kRowBytes);
+  _tile_stored(1, c + 16, kRowBytes);
+  if constexpr (kDown == 2) {
+    float* const lower = c + kTileRows * kPanelColumns;
+    _tile_stored(2, lower, kRowBytes);
+    _tile_stored(3, lower + 16, kRowBytes);
+  }
+}
+
+// The columns of a panel that are there.
+struct Columns {
+  __mmask16 left, right;
+  __mmask32 both;
+};
+
+Columns ColumnsOf(int64_t count) {
+  const auto both =
+      static_cast<__mmask32>((uint64_t{1} << std::min<int64_t>(count, 32)) - 1);
+  return {static_cast<__mmask16>(both), static_cast<__mmask16>(both >> 16),
+          both};
+}
+
+// Rows of a block, from `first` on, to C.
+void WriteBlock(const TileProduct& p, int64_t first, int64_t rows,
+                int64_t column, const Columns& columns, const float* block) {
+  __m512 left_bias = _mm512_setzero_ps(), right_bias = left_bias;
+  if (p.bias != nullptr) {
+    left_bias = _mm512_maskz_loadu_ps(columns.left, p.bias + column);
+    right_bias = _mm512_maskz_loadu_ps(columns.right, p.bias + column + 16);
+  }
+  char* const c = static_cast<char*>(p.c) + column * (p.float_result ? 4 : 2);
+  for (int64_t i = 0; i < rows; ++i, block += kPanelColumns) {
+    const int64_t row = p.c_rows == nullptr ? first + i : p.c_rows[first + i];
+    if (row < 0) continue;
+    __m512 left = _mm512_load_ps(block), right = _mm512_load_ps(block + 16);
+    if (p.bias != nullptr) {
+      left = _mm512_add_ps(left, left_bias);
+      right = _mm512_add_ps(right, right_bias);
+    }
+    char* const to = c + row * p.c_row_bytes;
+    if (p.float_result) {
+      _mm512_mask_storeu_ps(to, columns.left, left);
+      _mm512_mask_storeu_ps(to + 64, columns.right, right);
+    } else {
+      const __m512bh low = _mm512_cvtne2ps_pbh(right, left);
+      __m512i bits;
+      std::memcpy(&bits, &low, sizeof(bits));
+      _mm512_mask_storeu_epi16(to, columns.both, bits);
+    }
+  }
+}
+
+// 16 columns and 32 rows of B, pairs of rows side by side. Columns from `count`
+// on are zeros.
+void PackTile(const TilePack& p, const uint16_t* from, int64_t count,
+              uint16_t* to) {
+  constexpr int64_t kPairs = 16;
+  if (count < 16) std::memset(to, 0, kTileBytes);
+  if (count == 16 && p.column_stride == 1) {
+    const __m512i order = _mm512_set_epi16(
+        31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
+        6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    for (int64_t r = 0; r < kPairs; ++r) {
+      const auto* const row = from + 2 * r * p.row_stride;
+      const __m256i even =
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row));
+      const __m256i odd = _mm256_loadu_si256(
+          reinterpret_cast<const __m256i*>(row + p.row_stride));
+      const __m512i pair =
+          _mm512_inserti64x4(_mm512_castsi256_si512(even), odd, 1);
+      _mm512_store_si512(to + r * 32, _mm512_permutexvar_epi16(order, pair));
+    }
+  } else if (p.row_stride == 1) {
+    for (int64_t j = 0; j < count; ++j) {
+      for (int64_t r = 0; r < kPairs; ++r)
+        std::memcpy(to + r * 32 + j * 2, from + j * p.column_stride + 2 * r, 4);
+    }
+  } else {
+    for (int64_t j = 0; j < count; ++j) {
+      for (int64_t i = 0; i < kTileDepth; ++i)
+        to[i / 2 * 32 + j * 2 + i % 2] =
+            from[i * p.row_stride + j * p.column_stride];
+    }
+  }
+}
+
+}  // namespace
+
+void MultiplyTiles(const TileProduct& p) {
+  constexpr int64_t kBlockRows = 2 * kTileRows;
+  alignas(64) float block[kBlockRows * kPanelColumns];
+  int64_t configured = 0;
+  for (int64_t column = 0; column < p.columns; column += kPanelColumns) {
+    const char* const panel =
+        static_cast<const char*>(p.panels) +
+        column / kPanelColumns * PanelBytes(p.taps, p.depth);
+    const Columns columns = ColumnsOf(p.columns - column);
+    for (int64_t row = 0; row < p.rows; row += kBlockRows) {
+      const int64_t rows = std::min(kBlockRows, p.rows - row);
+      if (rows != configured) Configure(rows);
+      configured = rows;
+      const char* const a = static_cast<const char*>(p.a) + row * p.a_row_bytes;
+      if (rows > kTileRows) {
+        MultiplyBlock<2>(p, a, panel, block);
+      } else {
+        MultiplyBlock<1>(p, a, panel, block);
+      }
+      WriteBlock(p, row, rows, column, columns, block);
+    }
+  }
+  _tile_release();
+}
+
+void PackTiles(const TilePack& p, int64_t begin, int64_t end) {
+  for (int64_t panel = begin; panel < end; ++panel) {
+    auto* to = reinterpret_cast<uint16_t*>(static_cast<char*>(p.to) +
+                                           panel * PanelBytes(p.taps, p.depth));
+    for (int64_t tap = 0; tap < p.taps; ++tap) {
+      for (int64_t k = 0; k < p.depth; k += kTileDepth) {
+        for (int64_t half = 0; half < 2; ++half) {
+          const int64_t column = panel * kPanelColumns + half * 16;
+          const int64_t count = std::clamp<int64_t>(p.columns - column, 0, 16);
+          PackTile(p,
+                   static_cast<const uint16_t*>(p.from) + tap * p.tap_stride +
+                       k * p.row_stride +
+                       (count > 0 ? column * p.column_stride : 0),
+                   count, to);
+          to += kTileBytes / 2;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace proa::inline v0::ops::PROA_ISA

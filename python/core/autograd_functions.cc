@@ -149,12 +149,17 @@ Examples:
 
 }  // namespace
 
+void RefuseInRecording(const char* what) {
+  if ((ActiveInterpreters(0) & kRecord) == 0) [[likely]]
+    return;
+  const Ref use = Ref::New(PyImport_ImportModule("proa.nn.layer.use"));
+  Ref::New(PyObject_CallMethod(use.get(), "refuse_in_recording", "s", what));
+}
+
 void RunBackward(std::span<const Tensor> outputs, std::span<const Tensor> grads,
                  const autograd::BackwardOptions& options) {
   if (!outputs.empty() && outputs[0].is_symbolic()) [[unlikely]] {
-    const Ref use = Ref::New(PyImport_ImportModule("proa.nn.layer.use"));
-    Ref::New(PyObject_CallMethod(use.get(), "refuse_in_recording", "s",
-                                 "Tensor.backward"));
+    RefuseInRecording("Tensor.backward");
   }
   const bool all_require =
       std::all_of(outputs.begin(), outputs.end(), &autograd::RequiresGrad);

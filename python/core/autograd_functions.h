@@ -13,6 +13,10 @@
 
 namespace proa::inline v0::python {
 
+// Raises an error where this thread records a function for to_static: `what`,
+// a step of training, has no place in it.
+void RefuseInRecording(const char* what);
+
 // autograd::Backward without the global lock. An undefined grad means ones.
 void RunBackward(std::span<const Tensor> outputs, std::span<const Tensor> grads,
                  const autograd::BackwardOptions& options);

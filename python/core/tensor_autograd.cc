@@ -102,6 +102,7 @@ PyObject* ClearGradient(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
     PyObject* a[2];
     Bind(clear_signature, self, args, nargs, kwnames, a);
     const bool set_to_zero = !Given(a[1]) || ToBool(clear_signature, 1, a[1]);
+    RefuseInRecording("Tensor.clear_gradient");
     const Tensor& t = Unwrap(self);
     if (set_to_zero) {
       autograd::ClearGrad(t);

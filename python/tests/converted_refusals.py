@@ -174,7 +174,7 @@ def texts_of_turns(x):
 
 @refused("convert the layer or the function of the loss, not the step")
 def whole_step_of_training(x):
-    """A step of training (`backward`, `step`, `clear_grad`, a `GradScaler`): convert the layer or the function of the loss"""
+    """A step of training (`backward`, `step`, `clear_grad`, a schedule, a `GradScaler`): convert the layer or the function of the loss"""
     layer = paddle.nn.Linear(4, 1)
     optimizer = paddle.optimizer.SGD(0.1, parameters=layer.parameters())
     loss = layer(x).mean()

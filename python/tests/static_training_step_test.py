@@ -85,6 +85,14 @@ def test_parts_of_a_step():
         optimizer.clear_grad()
         return net(x).mean()
 
+    def clearing_a_layer(x):
+        net.clear_gradients()
+        return net(x).mean()
+
+    def clearing_a_tensor(x):
+        net.weight.clear_gradient()
+        return net(x).mean()
+
     def minimizing(x):
         optimizer.minimize(net(x).mean())
         return x
@@ -112,6 +120,8 @@ def test_parts_of_a_step():
     _refused(backward_of_a_function, "Tensor.backward", "paddle.autograd.backward([net(x).mean()])", x)
     _refused(stepping, "SGD.step", "optimizer.step()", x)
     _refused(clearing, "SGD.clear_grad", "optimizer.clear_grad()", x)
+    _refused(clearing_a_layer, "Linear.clear_gradients", "net.clear_gradients()", x)
+    _refused(clearing_a_tensor, "Tensor.clear_gradient", "net.weight.clear_gradient()", x)
     _refused(minimizing, "SGD.minimize", "optimizer.minimize(net(x).mean())", x)
     _refused(asking, "SGD.backward", "return optimizer.backward(net(x).mean())[0][1]", x)
     _refused(applying, "SGD.apply_gradients", "optimizer.apply_gradients(", x)
@@ -119,6 +129,33 @@ def test_parts_of_a_step():
     _refused(unscaling, "GradScaler.unscale_", "scaler.unscale_(optimizer)", x)
     _refused(updating, "GradScaler.update", "scaler.update()", x)
     np.testing.assert_array_equal(net.weight.grad.numpy(), grad)
+
+
+def test_schedules():
+    schedule = paddle.optimizer.lr.StepDecay(0.1, 2)
+    plateau = paddle.optimizer.lr.ReduceOnPlateau(0.1)
+    warmup = paddle.optimizer.lr.LinearWarmup(schedule, 2, 0.0, 0.1)
+
+    def next_epoch(x):
+        schedule.step()
+        return x * schedule()
+
+    def next_by_loss(x):
+        plateau.step(x.mean())
+        return x * plateau()
+
+    def next_warm(x):
+        warmup.step(3)
+        return x * warmup()
+
+    x = paddle.ones([3, 4])
+    _refused(next_epoch, "StepDecay.step", "schedule.step()", x)
+    _refused(next_by_loss, "ReduceOnPlateau.step", "plateau.step(x.mean())", x)
+    _refused(next_warm, "LinearWarmup.step", "warmup.step(3)", x)
+    assert (schedule.last_epoch, plateau.last_epoch, warmup.last_epoch) == (0, 0, 0)
+    # A rate is a number where it is asked for, and a schedule may be made anywhere.
+    y = paddle.jit.to_static(lambda x: x * schedule() * paddle.optimizer.lr.StepDecay(0.5, 2)())(x)
+    np.testing.assert_allclose(y.numpy(), np.full((3, 4), 0.05), rtol=1e-6)
 
 
 def test_gradients_of_a_recorded_function_are_no_step():

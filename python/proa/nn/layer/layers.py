@@ -462,6 +462,7 @@ class Layer:
 
     def clear_gradients(self, set_to_zero=True):
         """Clears the gradients of all parameters."""
+        use.refuse_in_recording(f"{type(self).__name__}.clear_gradients")
         for parameter in self.parameters():
             if parameter.trainable:
                 parameter.clear_gradient(set_to_zero)

@@ -70,8 +70,8 @@ def refuse_in_recording(what):
         raise _C.located(
             RuntimeError(
                 f"{what}: a function that to_static or jit.save records holds no step of training; let it return the loss, call "
-                "it in the step, and keep backward(), step(), clear_grad() and the GradScaler outside: convert the layer or the "
-                "function of the loss, not the step"
+                "it in the step, and keep backward(), step(), clear_grad(), the schedule and the GradScaler outside: convert the "
+                "layer or the function of the loss, not the step"
             )
         )
 

@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.framework.attributes import known_reals, wrong
+from proa.nn.layer import use
 from proa.optimizer.lr.scheduler import LRScheduler
 
 
@@ -68,6 +69,7 @@ class ReduceOnPlateau(LRScheduler):
 
     def step(self, metrics, epoch=None):
         """Goes to the next epoch, with this value of the metric (a number or a one-element tensor)."""
+        use.refuse_in_recording("ReduceOnPlateau.step")
         if isinstance(metrics, str):  # which float() would read
             raise wrong("ReduceOnPlateau.step", "metrics", "a number or a tensor of one element", metrics)
         metrics = float(metrics)

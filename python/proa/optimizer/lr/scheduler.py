@@ -2,6 +2,7 @@
 
 from proa import _C
 from proa.framework.attributes import known_int, known_real, wrong
+from proa.nn.layer import use
 
 
 class LRScheduler:
@@ -22,6 +23,7 @@ class LRScheduler:
     """
 
     _saved: tuple[str, ...] = ("last_epoch", "last_lr")
+    _is_made = False  # the step that begins a schedule is no step of training
 
     def __init__(self, learning_rate=0.1, last_epoch=-1, verbose=False):
         kind = type(self).__name__
@@ -37,6 +39,7 @@ class LRScheduler:
             raise _C.located(ValueError(f"{kind}: last_epoch must be from -1 to 2^31 - 1; it is {last_epoch}"))
         self.verbose = verbose
         self.step()
+        self._is_made = True
 
     def __call__(self):
         """The rate of now."""
@@ -44,6 +47,8 @@ class LRScheduler:
 
     def step(self, epoch=None):
         """Goes to the next epoch, or to `epoch`."""
+        if self._is_made:
+            use.refuse_in_recording(f"{type(self).__name__}.step")
         if epoch is None:
             self.last_epoch += 1
             self.last_lr = self.get_lr()

@@ -9,6 +9,7 @@
 
 #include "ops/nn/float_copy.h"
 #include "ops/nn/max_pool_grad_pairs.h"
+#include "ops/nn/max_pool_grad_pixels.h"
 #include "ops/nn/max_pool_grad_planes.h"
 #include "ops/nn/max_pool_grad_rows.h"
 #include "ops/nn/max_pool_keys.h"
@@ -331,17 +332,16 @@ template <typename T>
 void Backward(const PoolGeometry& g, const PoolRows& rows, const void* grad_out,
               const void* x, void* x_grad) {
   using A = typename Accumulate<T>::type;
-  if (rows.channels > 1) {
-    MaxPoolGradRows<T>(g, rows, grad_out, x, x_grad);
-    return;
-  }
   if constexpr (std::is_same_v<T, A>) {
-    if (IsOfPairs(g)) {
-      return MaxPoolGradPairs<T>(g, rows, static_cast<const T*>(grad_out),
-                                 static_cast<const T*>(x),
-                                 static_cast<T*>(x_grad));
+    if (IsOfPairs(g) && (rows.channels == 1 || FillsVector<T>(rows.channels))) {
+      const auto run =
+          rows.channels == 1 ? MaxPoolGradPairs<T> : MaxPoolGradPixels<T>;
+      return run(g, rows, static_cast<const T*>(grad_out),
+                 static_cast<const T*>(x), static_cast<T*>(x_grad));
     }
   }
+  if (rows.channels > 1)
+    return MaxPoolGradRows<T>(g, rows, grad_out, x, x_grad);
   MaxPoolGradPlanes<T>(g, rows, grad_out, x, x_grad);
 }
 

@@ -30,8 +30,9 @@ PassDebugging& Debugging() {
 // Collectives are moved before operations are fused: what a region gives may
 // share memory with anything, and nothing that changes a tensor passes it.
 constexpr std::string_view kDefault[] = {
-    "identities", "constant_folding", "common_subexpressions", "fuse_norm",
-    "dead_code",  "early_exchange",   "fuse_pointwise"};
+    "identities",     "constant_folding", "common_subexpressions",
+    "fuse_norm",      "pool_before_relu", "dead_code",
+    "early_exchange", "fuse_pointwise"};
 
 // What other tools computed of parameters are numbers once they are folded, for
 // those that recognize; what is folded into weights then is folded once more.

@@ -71,6 +71,28 @@ TEST(FuseNorm, NotOverAReaderOfTheStatistics) {
   EXPECT_EQ(After("fuse_norm", body, {13}, 4), body);
 }
 
+TEST(PoolBeforeRelu, SeesTheMaximaAlone) {
+  const std::string head = "  %0 = input \"x\" : [?, 4, 8, 8] float32\n";
+  const auto pool = [](int to, int from, const std::string& ceil_mode) {
+    return "  %" + std::to_string(to) + " = max_pool2d(%" +
+           std::to_string(from) +
+           ", kernel_size=[3, 3], stride=[2, 2], padding=[1, 1], ceil_mode=" +
+           ceil_mode +
+           ", data_format=\"NCHW\", padding_algorithm=\"EXPLICIT\") : [?, 4, "
+           "4, 4] float32\n";
+  };
+  const std::string body =
+      head + "  %1 = relu(%0) : [?, 4, 8, 8] float32\n" + pool(2, 1, "false");
+  EXPECT_EQ(
+      After("pool_before_relu", body, {2}),
+      head + pool(3, 0, "false") + "  %2 = relu(%3) : [?, 4, 4, 4] float32\n");
+  // Others use what relu gives; or windows may be empty.
+  EXPECT_EQ(After("pool_before_relu", body, {1, 2}), body);
+  const std::string with_ceil =
+      head + "  %1 = relu(%0) : [?, 4, 8, 8] float32\n" + pool(2, 1, "true");
+  EXPECT_EQ(After("pool_before_relu", with_ceil, {2}), with_ceil);
+}
+
 TEST(FuseActivation, WithResidualAndAttributes) {
   const std::string head =
       "  %0 = input \"x\" : [2, 3, 8, 8] float32\n"

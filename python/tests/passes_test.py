@@ -45,6 +45,7 @@ def _network():
 
 
 _X = _RNG.standard_normal([4, 3, 8, 8]).astype("float32")
+_GRAD = np.random.default_rng(1).standard_normal(1000)
 
 
 def _ops(text):
@@ -302,3 +303,25 @@ def test_gradients_and_checks_see_the_ops_of_a_chain():
                 _chain(bad, y)
         finally:
             paddle.set_flags({"FLAGS_check_nan_inf": False})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_pooling_before_relu_has_the_same_bits_and_gradients(dtype):
+    """Of ties, NaN and windows without a positive number, too; the sign of a zero aside."""
+    x = np.round(_RNG.standard_normal([3, 5, 9, 8]) * 2)
+    x[_RNG.random(x.shape) < 0.03] = np.nan
+    x[_RNG.random(x.shape) < 0.03] = -np.inf
+    x = (x + 0.0).astype(dtype)
+    forward = lambda x: paddle.nn.functional.max_pool2d(paddle.nn.functional.relu(x), 3, 2, 1)
+    converted = paddle.jit.to_static(forward)
+    found = []
+    for function in (forward, converted):
+        given = paddle.to_tensor(x, stop_gradient=False)
+        out = function(given)
+        out.backward(paddle.to_tensor(_GRAD[: out.numel().item()].reshape(out.shape).astype(dtype)))
+        found.append((out.numpy(), given.grad.numpy()))
+    plan = converted._recordings[0].module.plan
+    assert plan.index("max_pool2d(") < plan.index("relu(")
+    for eager, compiled in zip(*found):
+        np.testing.assert_array_equal(compiled, eager)
+        assert np.abs(np.nan_to_num(eager)).max() > 0

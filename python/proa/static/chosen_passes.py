@@ -51,15 +51,15 @@ class PassBuilder:
     Examples:
         >>> passes = proa.static.BuildStrategy()._finalize_strategy_and_create_passes()
         >>> [one.type() for one in passes.all_passes()]
-        ['identities', 'constant_folding', 'common_subexpressions', 'fuse_norm', 'dead_code', 'early_exchange',
-        'fuse_pointwise']
+        ['identities', 'constant_folding', 'common_subexpressions', 'fuse_norm', 'pool_before_relu', 'dead_code',
+        'early_exchange', 'fuse_pointwise']
         >>> drawn = passes.append_pass("graph_viz_pass")
         >>> folded = passes.insert_pass(0, "fold_parameters")
         >>> passes.delete_pass("fuse_pointwise")
-        >>> passes.remove_pass(5)
+        >>> passes.remove_pass(6)
         >>> [one.type() for one in passes.all_passes()]
-        ['fold_parameters', 'identities', 'constant_folding', 'common_subexpressions', 'fuse_norm', 'early_exchange',
-        'graph_viz_pass']
+        ['fold_parameters', 'identities', 'constant_folding', 'common_subexpressions', 'fuse_norm', 'pool_before_relu',
+        'early_exchange', 'graph_viz_pass']
     """
 
     def __init__(self):

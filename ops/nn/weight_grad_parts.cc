@@ -1,6 +1,8 @@
 #include "ops/nn/weight_grad_parts.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 namespace proa::inline v0::ops {
 namespace {
@@ -24,11 +26,13 @@ PartRange Part(int64_t size, int64_t k, int64_t n) {
   return {size * k / n, size * (k + 1) / n};
 }
 
+// A power of two, which threads share evenly: of three parts one of two threads
+// would have two.
 int64_t WorthwhileParts(const ConvGeometry& g) {
   const double pixels = static_cast<double>(g.batch) * g.out_pixels();
   const double work = pixels * static_cast<double>(g.WeightShape().numel());
-  return static_cast<int64_t>(
-      std::clamp<double>(work / kWorkOfPart, 1, kMostParts));
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(
+      std::clamp<double>(work / kWorkOfPart, 1, kMostParts))));
 }
 
 }  // namespace

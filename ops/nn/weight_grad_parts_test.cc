@@ -103,6 +103,13 @@ TEST(WeightGradParts, LittleWorkIsOnePart) {
   EXPECT_EQ(WeightGradParts(Geometry(1, 3, 8, 16, 3, 1, 1)).count(), 1);
 }
 
+// 3.6 times the work that is worth a part.
+TEST(WeightGradParts, AreSharedEvenly) {
+  const ConvGeometry g = Geometry(64, 1, 6, 28, 5, 1, 2);
+  EXPECT_EQ(WeightGradParts(g).count(), 4);
+  EXPECT_EQ(PixelParts(g, /*rows=*/true).size(), 4u);
+}
+
 TEST(WeightGradParts, ChannelsComeBeforePixels) {
   const WeightGradParts parts(Geometry(8, 512, 1024, 7, 3, 1, 1));
   EXPECT_EQ(parts.count(), 16);

@@ -13,6 +13,7 @@
 #include "ops/nn/conv_defects.h"
 #include "ops/nn/conv_problem.h"
 #include "ops/nn/conv_tiles.h"
+#include "ops/nn/few_channels.h"
 #include "ops/nn/strided_pixels.h"
 #include "ops/nn/weight_grad_parts.h"
 #include "ops/onednn/engine.h"
@@ -331,6 +332,11 @@ bool ConvOneDnn(const ConvGeometry& g, const ConvData& data) {
     RunProduct(g, data);
     return true;
   }
+  if (!data.scale.defined() && SuitsFewChannels(g, data.x.dtype())) {
+    ConvToFewChannels(g, data.x, data.weight, /*adjoint=*/false, data.bias,
+                      data.y);
+    return true;
+  }
   if (!OneDnnForwardIsRight(g, data.x.dtype())) return false;
   return RunForward(
       g, data.x, data.weight,
@@ -340,6 +346,13 @@ bool ConvOneDnn(const ConvGeometry& g, const ConvData& data) {
 
 bool ConvInputGradOneDnn(const ConvGeometry& g, const ConvData& data) {
   const DType dtype = data.y.dtype();
+  ConvGeometry adjoint;
+  const bool has_adjoint = AdjointOf(g, &adjoint);
+  if (has_adjoint && SuitsFewChannels(adjoint, dtype)) {
+    ConvToFewChannels(adjoint, data.y, data.weight, /*adjoint=*/true, Tensor(),
+                      data.x);
+    return true;
+  }
   if (!OneDnnInputGradIsRight(g, dtype)) return false;
   if (IsStridedPointwise(g)) {
     const ConvGeometry taken = OnTakenPixels(g);
@@ -349,8 +362,7 @@ bool ConvInputGradOneDnn(const ConvGeometry& g, const ConvData& data) {
     SpreadPixels(g, pixels, data.x);
     return true;
   }
-  ConvGeometry adjoint;
-  if (AdjointOf(g, &adjoint)) {
+  if (has_adjoint) {
     if (dtype == DType::kBFloat16 && SuitsConvTiles(adjoint, data.weight)) {
       ConvTiles(adjoint, data.y, data.weight, TileWeight::kAdjoint, Tensor(),
                 data.x, [](const GemmPart&) {});

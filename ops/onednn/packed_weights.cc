@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "ops/onednn/block_pack.h"
 #include "ops/onednn/flip_pack.h"
 #include "ops/onednn/pack_at_once.h"
 #include "ops/onednn/reorder.h"
@@ -132,9 +133,12 @@ IntrusivePtr<Storage> Pack(const Tensor& weight, const PackFormat& format,
     scaled = Scaled(weight, format.scale);
     from = scaled->data();
   }
+  if (format.flip <= 1 && format.from == format.to) return scaled;
+  IntrusivePtr<Storage> out =
+      Room(static_cast<int64_t>(format.to.get_size()), keep);
+  if (PackInBlocks(format.from, from, format.flip, format.to, out->data()))
+    return out;
   if (format.flip > 1) {
-    IntrusivePtr<Storage> out =
-        Room(static_cast<int64_t>(format.to.get_size()), keep);
     if (FlipAndPack(format.from, from, format.flip, format.to, out->data()))
       return out;
     turned = Storage::Allocate(weight.bytes(), Place());
@@ -143,9 +147,7 @@ IntrusivePtr<Storage> Pack(const Tensor& weight, const PackFormat& format,
     flip(from, turned->data(), weight.numel(), format.flip);
     from = turned->data();
   }
-  if (format.from == format.to) return turned ? turned : scaled;
-  IntrusivePtr<Storage> out =
-      Room(static_cast<int64_t>(format.to.get_size()), keep);
+  if (format.from == format.to) return turned;
   Reorder(format.from, from, format.to, out->data());
   return out;
 }

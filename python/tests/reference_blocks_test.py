@@ -163,6 +163,95 @@ def test_correlation(pad, kernel, far, stride, step):
     np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("turned", [True, False])
+@pytest.mark.parametrize("full", [True, False])
+def test_fused_multi_transformer(before, turned, full):
+    """Two layers, with and without biases and a mask."""
+    b, s, heads, each, hidden = 2, 4, 2, 3, 10
+    width = heads * each
+    x, layers = _randn(b, s, width), []
+    inputs = {"X": x, **({"SrcMask": _randn(b, 1, s, s)} if full else {})}
+    for _ in range(2):
+        qkv = _randn(3, heads, each, width) if turned else _randn(width, 3, heads, each)
+        layer = {"LnScale": _randn(width), "LnBias": _randn(width), "QKVW": qkv, "OutLinearW": _randn(width, width),
+                 "FFNLnScale": _randn(width), "FFNLnBias": _randn(width), "FFN1Weight": _randn(width, hidden),
+                 "FFN2Weight": _randn(hidden, width)}  # fmt: skip
+        if full:
+            layer |= {"QKVBias": _randn(3, heads, each), "OutLinearBias": _randn(width), "FFN1Bias": _randn(hidden),
+                      "FFN2Bias": _randn(width)}  # fmt: skip
+        layers.append(layer)
+    inputs |= {slot: [layer[slot] for layer in layers] for slot in layers[0]}
+    attributes = {"pre_layer_norm": before, "epsilon": 1e-5, "dropout_rate": 0.25, "is_test": True,
+                  "dropout_implementation": "downgrade_in_infer", "act_method": "gelu", "trans_qkvw": turned}  # fmt: skip
+    (found,) = _one("fused_multi_transformer", inputs, attributes=attributes)
+    for layer in layers:
+        norm = lambda v, part, layer=layer: _norm(v, layer[f"{part}Scale"], layer[f"{part}Bias"])
+        bias = lambda slot, layer=layer: layer.get(slot, np.float32(0))
+        weight = layer["QKVW"].reshape(-1, width).T if turned else layer["QKVW"].reshape(width, -1)
+        rows = (norm(x, "Ln") if before else x) @ weight + bias("QKVBias").ravel()
+        q, k, v = rows.reshape(b, s, 3, heads, each).transpose(2, 0, 3, 1, 4)
+        scores = q @ k.swapaxes(-1, -2) / np.sqrt(each) + inputs.get("SrcMask", 0)
+        joined = (_softmax(scores) @ v).transpose(0, 2, 1, 3).reshape(b, s, width)
+        x = x + (joined @ layer["OutLinearW"] + bias("OutLinearBias")) * 0.75
+        x = x if before else norm(x, "Ln")
+        inner = _gelu((norm(x, "FFNLn") if before else x) @ layer["FFN1Weight"] + bias("FFN1Bias"))
+        x = x + (inner @ layer["FFN2Weight"] + bias("FFN2Bias")) * 0.75
+        x = x if before else norm(x, "FFNLn")
+    np.testing.assert_allclose(found, x, rtol=2e-4, atol=2e-4)
+
+
+def test_fused_multi_transformer_of_a_cache_is_refused():
+    layer = {"LnScale": _randn(4), "LnBias": _randn(4), "QKVW": _randn(3, 2, 2, 4), "OutLinearW": _randn(4, 4),
+             "FFNLnScale": _randn(4), "FFNLnBias": _randn(4), "FFN1Weight": _randn(4, 8), "FFN2Weight": _randn(8, 4)}  # fmt: skip
+    inputs = {"X": _randn(1, 3, 4), "CacheKV": _randn(2, 1, 2, 8, 2), **layer}
+    with pytest.raises(Exception, match="a cache of keys and values"):
+        _one("fused_multi_transformer", inputs, attributes={"is_test": True})
+
+
+@pytest.mark.parametrize("axis", [1, 2, 3])
+@pytest.mark.parametrize("indexes", [[0], [2, 1]])
+def test_similarity_focus(axis, indexes):
+    x = _randn(2, 3, 4, 5)
+    (found,) = _one("similarity_focus", {"X": x}, attributes={"axis": axis, "indexes": indexes})
+    want = np.zeros_like(x)
+    for n in range(2):
+        for index in indexes:
+            channel = np.take(x[n], index, axis - 1)
+            rows, columns = set(), set()
+            for at in np.argsort(-channel, axis=None):
+                i, j = np.unravel_index(at, channel.shape)
+                if i not in rows and j not in columns:
+                    rows.add(i)
+                    columns.add(j)
+                    place = [i, j]
+                    place.insert(axis - 1, slice(None))
+                    want[(n, *place)] = 1
+    np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("offset", [True, False])
+def test_bilateral_slice(offset):
+    x, guide = _randn(2, 3, 6, 7), _R.rand(2, 6, 7).astype("float32")
+    each = 4 if offset else 3
+    grid = _randn(2, 2 * each, 5, 3, 4)
+    (found,) = _one("bilateral_slice", {"X": x, "Grid": grid, "Guide": guide}, attributes={"has_offset": offset})
+    depth, high, wide = grid.shape[2:]
+    want = np.zeros([2, 2, 6, 7])
+    for n, o, i, j in np.ndindex(want.shape):
+        gx, gy, gz = (j + 0.5) * wide / 7, (i + 0.5) * high / 6, guide[n, i, j] * depth
+        for c in range(each):
+            factor = 0.0
+            for dx, dy, dz in np.ndindex(2, 2, 2):
+                u, v, t = math.floor(gx - 0.5) + dx, math.floor(gy - 0.5) + dy, math.floor(gz - 0.5) + dz
+                near = max(1 - abs(u + 0.5 - gx), 0) * max(1 - abs(v + 0.5 - gy), 0)
+                near *= max(1 - math.sqrt((t + 0.5 - gz) ** 2 + 1e-8), 0)
+                u, v, t = (min(max(p, 0), m - 1) for p, m in ((u, wide), (v, high), (t, depth)))
+                factor += grid[n, o * each + c, t, v, u] * near
+            want[n, o, i, j] += factor * (x[n, c, i, j] if c < 3 else 1)
+    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
+
+
 def test_unpool3d():
     x = _randn(1, 2, 2, 2, 2)
     places = np.stack([_R.permutation(64)[:8] for _ in range(2)]).reshape(1, 2, 2, 2, 2).astype("int32")

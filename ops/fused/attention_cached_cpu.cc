@@ -11,6 +11,7 @@
 #include "ops/nn/attention_ops.h"
 #include "ops/nn/float_copy.h"
 #include "ops/nn/row_loops.h"
+#include "ops/nn/softmax_rows.h"
 #include "tensor/copy.h"
 #include "tensor/interpreters.h"
 #include "tensor/parallel.h"
@@ -67,10 +68,11 @@ void AddWeighted(const Part& value, int64_t b, int64_t first, int64_t last,
 // Of scores become weights, as attention does it; `mask` null for none.
 void Weigh(const float* mask, int64_t mask_step, float scale, int64_t keys,
            float* row) {
-  if (mask == nullptr && scale >= 0) return SoftmaxRow(row, keys, scale, row);
+  if (mask == nullptr && scale >= 0)
+    return SoftmaxRows(row, 1, keys, scale, row);
   for (int64_t j = 0; j < keys; ++j)
     row[j] = row[j] * scale + (mask == nullptr ? 0.f : mask[j * mask_step]);
-  SoftmaxRow(row, keys, 1.f, row);
+  SoftmaxRows(row, 1, keys, 1.f, row);
 }
 
 bool LieAlongRows(const Tensor& t) {

@@ -11,6 +11,7 @@
 #include "ops/nn/attention_kernels.h"
 #include "ops/nn/float_copy.h"
 #include "ops/nn/row_loops.h"
+#include "ops/nn/softmax_rows.h"
 #include "ops/onednn/threads.h"
 #include "tensor/dtype.h"
 #include "tensor/parallel.h"
@@ -146,14 +147,15 @@ class Mask {
   int64_t strides_[4] = {};
 };
 
-// Scores of a query become weights.
+// Scores of a query become what softmax is taken of, but for the factor that is
+// returned, which is not negative.
 template <typename A>
-void Weigh(const Mask<A>& mask, A scale, int64_t b, int64_t head, int64_t query,
-           int64_t keys, A* row) {
-  if (!mask.defined() && scale >= 0) return SoftmaxRow(row, keys, scale, row);
+A Masked(const Mask<A>& mask, A scale, int64_t b, int64_t head, int64_t query,
+         int64_t keys, A* row) {
+  if (!mask.defined() && scale >= 0) return scale;
   for (int64_t j = 0; j < keys; ++j) row[j] *= scale;
   mask.AddTo(b, head, query, keys, row);
-  SoftmaxRow(row, keys, A(1), row);
+  return 1;
 }
 
 // Rounds the first n elements of `x` to those of `rounded`, unless they are the
@@ -193,6 +195,11 @@ bool ComputesWide() {
          (std::is_same_v<T, bfloat16> && !MultipliesBFloat16());
 }
 
+template <typename A>
+void Scale(A* x, int64_t n, A by) {
+  for (int64_t i = 0; i < n; ++i) x[i] *= by;
+}
+
 // What all heads have in common.
 template <typename A>
 struct Rules {
@@ -224,6 +231,7 @@ class Forward {
         rules_(rules),
         scores_(Empty<A>(s.block, s.keys)),
         weights_(Rounded<C>(scores_)),
+        sums_(Empty<A>(1, s.block)),
         mixed_(Empty<A>(s.block, s.e)),
         query_(Empty<C>(s.block, s.d)),
         key_(Empty<C>(s.keys, s.d)),
@@ -232,8 +240,8 @@ class Forward {
   // From here on, queries are of this head.
   void Take(const Head& of, const Tensor& key, const Tensor& value) {
     of_ = of;
-    keys_ = Operand<C>(key, of, 0, s_.keys, key_);
-    values_ = Operand<C>(value, of, 0, s_.keys, value_);
+    keys_ = Shared(key, key_);
+    values_ = Shared(value, value_);
   }
 
   // Of the queries of a block from `first` on.
@@ -242,19 +250,51 @@ class Forward {
     const int64_t rows = std::min(s.block, s.queries - first);
     Product(Operand<C>(query, of_, first, rows, query_), false, keys_, true,
             scores_, rows, s.keys);
-    for (int64_t i = 0; s.keys > 0 && i < rows; ++i)
-      Weigh(rules_.mask, rules_.scale, of_.sample, of_.head, first + i, s.keys,
-            scores_.data<A>() + i * s.keys);
-    Round<C>(scores_, rows * s.keys, weights_);
+    Exponentials(first, rows);
     Product(First(weights_, rows, s.keys), false, values_, false, mixed_, rows,
             s.e);
+    for (int64_t i = 0; s.keys > 0 && i < rows; ++i)
+      Scale<A>(mixed_.data<A>() + i * s.e, s.e, A(1) / sums_.data<A>()[i]);
     Store<A>(mixed_, rows, out, of_, first);
   }
 
  private:
+  // Keys or values of the head. A copy costs as much as a product with a few
+  // queries.
+  Tensor Shared(const Tensor& t, const Tensor& own) const {
+    constexpr int64_t kFew = 4;
+    if (s_.queries <= kFew && t.dtype() == kDTypeOf<C> && t.strides()[3] == 1)
+      return RowsOf(t, of_, 0, s_.keys);
+    return Operand<C>(t, of_, 0, s_.keys, own);
+  }
+
+  // The scores of queries [first, first + rows) become weights, but for the
+  // sum of each row, which the values that they mix are divided by: they are
+  // fewer.
+  void Exponentials(int64_t first, int64_t rows) const {
+    const int64_t keys = s_.keys;
+    if (keys == 0) return;
+    const int64_t together = keys < kWideRow ? RowsTogether(keys) : 1;
+    for (int64_t i = 0; i < rows; i += together) {
+      const int64_t count = std::min(together, rows - i);
+      A* const scores = scores_.data<A>() + i * keys;
+      A factor = 1;
+      for (int64_t k = 0; k < count; ++k) {
+        factor = Masked(rules_.mask, rules_.scale, of_.sample, of_.head,
+                        first + i + k, keys, scores + k * keys);
+      }
+      if (keys < kWideRow)
+        ExpShortRows(scores, count, keys, factor, scores, sums_.data<A>() + i);
+      else
+        sums_.data<A>()[i] = ExpLongRow(scores, keys, factor, scores);
+      if constexpr (!std::is_same_v<C, A>)
+        Narrow(scores, count * keys, weights_.data<C>() + i * keys);
+    }
+  }
+
   const Sizes& s_;
   const Rules<A>& rules_;
-  Tensor scores_, weights_, mixed_, query_, key_, value_;
+  Tensor scores_, weights_, sums_, mixed_, query_, key_, value_;
   Head of_{};
   Tensor keys_, values_;
 };
@@ -271,12 +311,6 @@ void AddPart(const Tensor& part, int64_t n, bool more, const Tensor& sum) {
   }
 }
 
-template <typename A>
-void Scale(const Tensor& t, int64_t n, A by) {
-  A* const x = t.data<A>();
-  for (int64_t i = 0; i < n; ++i) x[i] *= by;
-}
-
 // The sums over chunks of a head, [chunks, keys, columns], in order, times
 // `scale`, to the gradient of keys or values.
 template <typename A>
@@ -290,7 +324,7 @@ void StoreSum(const Tensor& parts, int64_t first, int64_t rows, A scale,
   const Tensor sum = rows_of(0);
   for (int64_t chunk = 1; chunk < parts.size(0); ++chunk)
     AddPart<A>(rows_of(chunk), n, true, sum);
-  Scale<A>(sum, n, scale);
+  Scale<A>(sum.data<A>(), n, scale);
   Store<A>(sum, rows, to, of, first);
 }
 
@@ -342,7 +376,7 @@ class Backward {
       Product(grad, true, queries, false, part_, s.keys, s.d);
       AddPart<A>(part_, s.keys * s.d, block > begin, key_grad_);
       Product(grad, false, keys, false, part_, rows, s.d);
-      Scale<A>(part_, rows * s.d, rules_.scale);
+      Scale<A>(part_.data<A>(), rows * s.d, rules_.scale);
       Store<A>(part_, rows, query_grad, of, first);
     }
   }
@@ -354,7 +388,9 @@ class Backward {
   // Scores of a query become weights, gradients of weights those of scores.
   void OfScores(const Head& of, int64_t query, A* p, A* dp) const {
     const int64_t keys = s_.keys;
-    Weigh(rules_.mask, rules_.scale, of.sample, of.head, query, keys, p);
+    const A factor =
+        Masked(rules_.mask, rules_.scale, of.sample, of.head, query, keys, p);
+    SoftmaxRows(p, 1, keys, factor, p);
     const A r = SumOver<A>(keys, [&](int64_t j) { return p[j] * dp[j]; });
     for (int64_t j = 0; j < keys; ++j) dp[j] = p[j] * (dp[j] - r);
   }
@@ -454,7 +490,7 @@ void AttentionGrad(const KernelContext& ctx, const Tensor& grad_out,
                    const Tensor &keys = backward.SumOfKeys(),
                                 &values = backward.SumOfValues();
                    if (chunks == 1) {
-                     Scale<A>(keys, s.keys * s.d, rules.scale);
+                     Scale<A>(keys.data<A>(), s.keys * s.d, rules.scale);
                      Store<A>(keys, s.keys, *key_grad, of, 0);
                      Store<A>(values, s.keys, *value_grad, of, 0);
                    } else {

@@ -6,6 +6,7 @@
 #include "ops/nn/class_labels.h"
 #include "ops/nn/cross_entropy_kernels.h"
 #include "ops/nn/row_loops.h"
+#include "ops/nn/softmax_rows.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
@@ -13,18 +14,9 @@ namespace {
 // log(sum(exp(x))) without overflow.
 template <typename A>
 A LogSumExp(const A* x, int64_t n) {
-  const A top = MaxOver(n, x);
-  return top + Log(SumOver<A>(n, [&](int64_t i) { return Exp(x[i] - top); }));
-}
-
-// out = (softmax(x) * weight - target) * scale, with the target subtracted by
-// the caller.
-template <typename A>
-void ScaledSoftmax(const A* x, int64_t n, A scale, A* out) {
-  const A top = MaxOver(n, x);
-  for (int64_t i = 0; i < n; ++i) out[i] = Exp(x[i] - top);
-  const A factor = scale / SumOver<A>(n, [&](int64_t i) { return out[i]; });
-  for (int64_t i = 0; i < n; ++i) out[i] *= factor;
+  A top;
+  const A log_sum = LogSumFromTop(x, n, &top);
+  return top + log_sum;
 }
 
 }  // namespace
@@ -88,7 +80,7 @@ void SoftmaxWithCrossEntropyGrad(const KernelContext& ctx,
                            return;
                          }
                          const A scale = static_cast<A>(g[r]);
-                         ScaledSoftmax(in[0], l.size, scale, to);
+                         WeightedSoftmaxRow(in[0], l.size, scale, to);
                          to[classes[r]] -= scale;
                        });
       return;
@@ -100,7 +92,7 @@ void SoftmaxWithCrossEntropyGrad(const KernelContext& ctx,
           const A* p = in[1];
           const A scale = static_cast<A>(g[r]);
           const A total = SumOver<A>(l.size, [&](int64_t i) { return p[i]; });
-          ScaledSoftmax(in[0], l.size, scale * total, to);
+          WeightedSoftmaxRow(in[0], l.size, scale * total, to);
           for (int64_t i = 0; i < l.size; ++i) to[i] -= p[i] * scale;
         });
   });

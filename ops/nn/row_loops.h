@@ -103,25 +103,6 @@ inline A MaxOver(int64_t n, const A* x) {
                       : FoldInLanes<Larger, kWideLanes>(n, x[0], f);
 }
 
-// softmax(factor x), where factor is not negative. `out` may be x.
-template <typename A>
-inline void SoftmaxRow(const A* x, int64_t n, A factor, A* out) {
-  // Rounding keeps the order: this is the largest of the products.
-  const A top = MaxOver(n, x) * factor;
-  // What lies behind, to which most callers come next, is on its way meanwhile.
-  constexpr int64_t kPart = 256, kLine = 64 / sizeof(A);
-  const int64_t ahead = std::max<int64_t>(n, cpu::kAhead / sizeof(A));
-  for (int64_t part = 0; part < n; part += kPart) {
-    const int64_t end = std::min(n, part + kPart);
-    for (int64_t i = part; i < end; i += kLine) {
-      __builtin_prefetch(x + ahead + i);
-    }
-    for (int64_t i = part; i < end; ++i) out[i] = Exp(x[i] * factor - top);
-  }
-  const A scale = A(1) / SumOver<A>(n, [&](int64_t i) { return out[i]; });
-  for (int64_t i = 0; i < n; ++i) out[i] *= scale;
-}
-
 struct AxisLayout {
   int64_t outer = 1, size = 1, inner = 1;
   int64_t rows() const { return outer * inner; }
@@ -198,16 +179,55 @@ void UnpackRows(const AxisLayout& l, const A* from, int64_t row, int64_t rows,
       to[i * l.inner + r] = T(from[r * l.size + i]);
 }
 
+// Bytes of the longest row that may be stored past the caches at once.
+inline constexpr int64_t kMostStreamed = 1 << 18;
+
 // Whether rows of results should be made in a buffer, which stays in the cache,
 // and be stored from there past the caches.
 template <typename T, int kInputs>
 bool RowsPayToStream(const AxisLayout& l, const T* const (&in)[kInputs],
                      const T* out) {
-  constexpr int64_t kLeast = 1 << 10, kMost = 1 << 18;  // bytes of a row
+  constexpr int64_t kLeast = 1 << 10;  // bytes of a row
   const int64_t row = l.size * static_cast<int64_t>(sizeof(T));
-  if (out == nullptr || row < kLeast || row > kMost) return false;
+  if (out == nullptr || row < kLeast || row > kMostStreamed) return false;
   if (std::find(in, in + kInputs, out) != in + kInputs) return false;
   return cpu::PaysToStream((kInputs + 1) * l.outer * row);
+}
+
+// Calls rows(in, count, out) for dense rows of l.size elements, some behind
+// each other at a time, in parallel: `in` and `out` are those of `count` rows
+// of A = Accumulate<T>::type. l.inner is 1; `out` may be x.
+template <typename T, typename F>
+void ForEachRun(const AxisLayout& l, const T* x, T* out, F&& rows) {
+  using A = typename Accumulate<T>::type;
+  constexpr int64_t kRun = 4096;  // elements, which stay in the L1 cache
+  const int64_t n = l.size;
+  if (l.outer == 0 || n == 0) return;
+  const int64_t together = std::max<int64_t>(1, kRun / n);
+  const int64_t runs = (l.outer + together - 1) / together;
+  const bool stream =
+      n * static_cast<int64_t>(sizeof(T)) <= kMostStreamed && x != out &&
+      cpu::PaysToStream(2 * l.outer * n * static_cast<int64_t>(sizeof(T)));
+  constexpr bool kSame = std::is_same_v<T, A>;
+  const int64_t grain = std::max<int64_t>(1, 8192 / (together * n));
+  parallel_for(0, runs, grain, [&](int64_t begin, int64_t end) {
+    const RowBuffer<A> buffer(kSame && !stream ? 0 : 2, together * n);
+    for (int64_t k = begin; k < end; ++k) {
+      const int64_t first = k * together;
+      const int64_t count = std::min(together, l.outer - first);
+      T* const to = out + first * n;
+      const A* const in = Widened(x + first * n, count * n, buffer[0]);
+      if constexpr (kSame) {
+        A* const result = stream ? buffer[1] : to;
+        rows(in, count, result);
+        if (stream) StreamCopy(to, result, count * n * sizeof(T));
+      } else {
+        rows(in, count, buffer[1]);
+        Narrow(buffer[1], count * n, to);
+      }
+    }
+    if (stream) StreamFence();
+  });
 }
 
 // Calls row(r, in, out) for every row r, in parallel, with `in` an array of

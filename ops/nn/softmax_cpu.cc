@@ -6,20 +6,13 @@
 
 #include "ops/nn/row_loops.h"
 #include "ops/nn/softmax_kernels.h"
+#include "ops/nn/softmax_rows.h"
 #include "ops/primitives/cpu/exp_sum.h"
 #include "ops/primitives/cpu/loops.h"
 #include "ops/primitives/cpu/summary.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
-
-template <typename A>
-void LogSoftmaxRow(const A* x, int64_t n, A* out) {
-  const A top = MaxOver(n, x);
-  const A log_sum =
-      Log(SumOver<A>(n, [&](int64_t i) { return Exp(x[i] - top); }));
-  for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - top) - log_sum;
-}
 
 // Runs `row(in..., n, out)` over all rows of tensors with one dtype and shape.
 template <int kInputs, typename F>
@@ -34,6 +27,18 @@ void Run(const Tensor* const (&in)[kInputs], int64_t axis, Tensor* out,
                            [&](int64_t, const auto& rows, auto* to) {
                              row(rows, layout.size, to);
                            });
+  });
+}
+
+// Calls rows(in, count, n, out) for runs of rows of n elements.
+template <typename F>
+void RunRows(const Tensor& x, const AxisLayout& layout, Tensor* out, F&& rows) {
+  VisitFloat(out->dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    ForEachRun(layout, x.data<T>(), out->data<T>(),
+               [&](const auto* in, int64_t count, auto* to) {
+                 rows(in, count, layout.size, to);
+               });
   });
 }
 
@@ -87,21 +92,23 @@ void RunColumns(const Tensor& x, int64_t axis, Tensor* out) {
 
 void Softmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
              Tensor* out) {
-  if (LayoutOf(x, axis).inner > 1) return RunColumns<ScaledExp>(x, axis, out);
-  Run<1>({&x}, axis, out, [](const auto& in, int64_t n, auto* to) {
-    using A = std::remove_cvref_t<decltype(*to)>;
-    SoftmaxRow(in[0], n, A(1), to);
-  });
+  const AxisLayout layout = LayoutOf(x, axis);
+  if (layout.inner > 1) return RunColumns<ScaledExp>(x, axis, out);
+  RunRows(x, layout, out,
+          [](const auto* in, int64_t rows, int64_t n, auto* to) {
+            using A = std::remove_cvref_t<decltype(*to)>;
+            SoftmaxRows(in, rows, n, A(1), to);
+          });
 }
 
 void LogSoftmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
                 Tensor* out) {
-  if (LayoutOf(x, axis).inner > 1) {
-    return RunColumns<LogOfScaledExp>(x, axis, out);
-  }
-  Run<1>({&x}, axis, out, [](const auto& in, int64_t n, auto* to) {
-    LogSoftmaxRow(in[0], n, to);
-  });
+  const AxisLayout layout = LayoutOf(x, axis);
+  if (layout.inner > 1) return RunColumns<LogOfScaledExp>(x, axis, out);
+  RunRows(x, layout, out,
+          [](const auto* in, int64_t rows, int64_t n, auto* to) {
+            LogSoftmaxRows(in, rows, n, to);
+          });
 }
 
 void SoftmaxGrad(const KernelContext& ctx, const Tensor& out,

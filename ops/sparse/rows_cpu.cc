@@ -6,6 +6,7 @@
 
 #include "ops/nn/float_copy.h"
 #include "ops/nn/row_loops.h"
+#include "ops/nn/softmax_rows.h"
 #include "ops/sparse/groups.h"
 #include "ops/sparse/rows_kernels.h"
 #include "tensor/dtype.h"
@@ -56,7 +57,7 @@ void SegmentSoftmax(const KernelContext&, const Tensor& x, const Tensor& ids,
   ForEachGroup("segment_softmax", x, ids, out,
                [](const auto* in, int64_t n, auto* result) {
                  using A = std::decay_t<decltype(*in)>;
-                 SoftmaxRow(in, n, A(1), result);
+                 SoftmaxRows(in, 1, n, A(1), result);
                });
 }
 

@@ -32,16 +32,24 @@ inline void CopyRow(const T* from_data, int64_t n, T* to_data) {
   char* const to = reinterpret_cast<char*>(to_data);
   const int64_t bytes = n * static_cast<int64_t>(sizeof(T));
   if (bytes >= 64) return CopyPieces<64>(from, bytes, to);
+#if defined(__AVX512BW__)
+  const __mmask64 mask = (uint64_t{1} << bytes) - 1;
+  _mm512_mask_storeu_epi8(to, mask, _mm512_maskz_loadu_epi8(mask, from));
+#else
   if (bytes >= 16) return CopyPieces<16>(from, bytes, to);
   for (int64_t i = 0; i < n; ++i) to_data[i] = from_data[i];
+#endif
 }
 
 // Windows are lanes. A row is laid out by phases: with `stride` s, column q of
 // the image, after its padding, is element (q + padding) / s of phase (q +
 // padding) % s, so that what tap t of all windows sees lies side by side, in
 // phase t % s from element t / s on. Of narrow images some are laid out behind
-// each other. Each output row keeps which tap is its maximum; an input row
-// gathers from the windows that see it, in the order of the windows.
+// each other. Pooling is that of rows and then of columns: each input row keeps
+// the maximum and its tap for each window of it, each output row which of these
+// rows has its maximum. Gradients go the same way back, so that an input row
+// gathers from the output rows that see it, and an element from the windows of
+// its row: as many steps as windows have rows and columns, not elements.
 template <typename T>
 class MaxPoolPlanesGradient {
  public:
@@ -60,23 +68,27 @@ class MaxPoolPlanesGradient {
         rows_kept_(std::min(
             (height_ + g.window.stride[1] - 1) / g.window.stride[1], g.out[1])),
         rows_streamed_(stream ? (kStreamed + g.in[2] - 1) / g.in[2] : 0),
-        keys_(keys_kept_ * stride_ * row_, kNone),
+        keys_(stride_ * row_, kNone),
+        best_(keys_kept_ * row_),
+        taps_(keys_kept_ * row_),
+        unused_(row_),
         at_(rows_kept_ * row_),
         grads_(rows_kept_ * row_),
+        of_row_(row_, A(0)),
         sums_(stride_ * row_),
         wide_(stride_ * row_, T(0)),
         narrow_(row_, T(0)),
         streamed_(together_ * rows_streamed_ * g.in[2]),
-        taps_(height_ * width_),
-        hits_(height_ * width_) {}
+        seen_(std::max(height_, width_)),
+        hits_(std::max({rows_kept_, width_, int64_t{1}})) {}
 
   // Input rows [begin, end) of each of `images` images.
   void Run(const T* grad_out, const T* x, int64_t images, int64_t begin,
            int64_t end, T* x_grad) {
     for (int64_t i = 0; i < images; i += together_) {
       images_ = std::min(together_, images - i);
-      // Whole vectors: rows have room for them.
-      used_ = (images_ * room_ + kLanes - 1) / kLanes * kLanes;
+      // Whole pairs of vectors: rows have room for them.
+      used_ = (images_ * room_ + kTwo - 1) / kTwo * kTwo;
       x_ = x + i * g_.in_pixels();
       x_grad_ = x_grad + i * g_.in_pixels();
       grad_out_ = grad_out + i * g_.out_pixels();
@@ -90,7 +102,7 @@ class MaxPoolPlanesGradient {
   using K = typename Key<A>::type;
   using VA = VectorOf<A>;
   using VK = VectorOf<K>;
-  static constexpr int64_t kLanes = VA::kLanes;
+  static constexpr int64_t kLanes = VA::kLanes, kTwo = 2 * kLanes;
   // Windows side by side, if images are narrow.
   static constexpr int64_t kTogether = 256;
   // Elements of an image that are stored past the caches together, at least:
@@ -98,7 +110,7 @@ class MaxPoolPlanesGradient {
   static constexpr int64_t kStreamed = 256;
   static constexpr K kNone = std::numeric_limits<K>::min();  // below all keys
 
-  // Where windows see an element of a phase with tap `tap`.
+  // Where the maximum is, if it is the one with tap `tap`, and its gradient.
   struct Hit {
     const K* at;
     const A* grads;
@@ -120,60 +132,77 @@ class MaxPoolPlanesGradient {
         found = last + 1;
         Find(last);
       }
-      for (int64_t f = 0; f < stride_; ++f) GatherPhase(r, f, first, last);
+      GatherRow(r, first, last);
+      for (int64_t f = 0; f < stride_; ++f) GatherPhase(r, f);
       WriteRow(r);
       if (rows_streamed_ > 0 && (++waiting_ == rows_streamed_ || r + 1 == end))
         StreamRows(r + 1 - waiting_);
     }
   }
 
-  K* KeyRow(int64_t r, int64_t phase) {
-    return keys_.data() + (r % keys_kept_ * stride_ + phase) * row_;
+  // What is kept of input row r, or of output row i, from its first window on.
+  // Before it there are windows of no image.
+  int64_t KeptOfInput(int64_t r) const {
+    return r % keys_kept_ * row_ + reach_;
+  }
+  int64_t KeptOfOutput(int64_t i) const {
+    return i % rows_kept_ * row_ + reach_;
   }
 
-  // The taps of the maxima of output row i, -1 where there are none.
+  // The rows in which the maxima of output row i are, -1 where there are none.
   void Find(int64_t i) {
     int64_t top, bottom;
     g_.Range(1, i, &top, &bottom);
     for (int64_t r = std::max(top, next_key_); r < bottom; ++r) {
       ReadKeys(r);
+      for (int64_t t = 0; t < width_; ++t)
+        seen_[t] = keys_.data() + t % stride_ * row_ + t / stride_;
+      const int64_t kept = KeptOfInput(r);
+      FindMaxima(static_cast<int>(width_), 0, best_.data() + kept,
+                 taps_.data() + kept);
       next_key_ = r + 1;
     }
     ReadGrads(i);
-    K first = static_cast<K>((top - TopOf(i)) * width_);
     int count = 0;
-    for (int64_t r = top; r < bottom; ++r) {
-      for (int64_t t = 0; t < width_; ++t)
-        taps_[count++] = KeyRow(r, t % stride_) + t / stride_;
-    }
-    K* const at = at_.data() + i % rows_kept_ * row_ + reach_;
-    switch (count) {
-      case 4:
-        return FindMaxima<4>(4, first, at);
-      case 9:
-        return FindMaxima<9>(9, first, at);
-      default:
-        return FindMaxima<0>(count, first, at);
-    }
+    for (int64_t r = top; r < bottom; ++r)
+      seen_[count++] = best_.data() + KeptOfInput(r);
+    FindMaxima(count, static_cast<K>(top - TopOf(i)), unused_.data(),
+               at_.data() + KeptOfOutput(i));
   }
 
-  // Of taps_, of which there are kCount, or `count`; the first is tap `tap`.
+  // The largest of seen_[0, count) and the first that has it, which counts from
+  // `first` on.
+  void FindMaxima(int count, K first, K* best, K* at) const {
+    switch (count) {
+      case 2:
+        return FindMaxima<2>(2, first, best, at);
+      case 3:
+        return FindMaxima<3>(3, first, best, at);
+      default:
+        return FindMaxima<0>(count, first, best, at);
+    }
+  }
   template <int kCount>
-  void FindMaxima(int count, K tap, K* at) const {
+  void FindMaxima(int count, K first, K* best_to, K* at) const {
     if (kCount > 0) count = kCount;
-    const K* const* const taps = taps_.data();
-    for (int64_t j = 0; j < used_; j += kLanes) {
-      auto best = typename VK::Type{} + kNone;
-      auto where = typename VK::Type{} - 1;
-      auto here = typename VK::Type{} + tap;
-#pragma GCC unroll 9
+    const K* const* const seen = seen_.data();
+    for (int64_t j = 0; j < used_; j += kTwo) {
+      auto best = typename VK::Type{} + kNone, best2 = best;
+      auto where = typename VK::Type{} - 1, where2 = where;
+      auto here = typename VK::Type{} + first;
+#pragma GCC unroll 3
       for (int k = 0; k < count; ++k, here += 1) {
-        const auto key = VK::Load(taps[k] + j);
-        const auto take = key > best;
-        best = take ? key : best;
-        where = take ? here : where;
+        const auto key = VK::Load(seen[k] + j);
+        const auto key2 = VK::Load(seen[k] + j + kLanes);
+        where = key > best ? here : where;
+        where2 = key2 > best2 ? here : where2;
+        best = key > best ? key : best;
+        best2 = key2 > best2 ? key2 : best2;
       }
+      VK::Store(best_to + j, best);
+      VK::Store(best_to + j + kLanes, best2);
       VK::Store(at + j, where);
+      VK::Store(at + j + kLanes, where2);
     }
   }
 
@@ -194,7 +223,7 @@ class MaxPoolPlanesGradient {
       AskForNext(row);
       CopyRow(row, columns, wide + i * step + pad_);
     }
-    K* const to = KeyRow(r, 0);
+    K* const to = keys_.data();
     const T* const __restrict from = wide;
     if (stride_ == 1) {
       for (int64_t j = 0; j < used_; ++j)
@@ -213,9 +242,9 @@ class MaxPoolPlanesGradient {
       }
     }
     const auto none = [&](int64_t begin, int64_t end) {
-      for (int64_t i = 0; begin < end && i < images_; ++i) {
-        for (int64_t q = begin; q < end; ++q)
-          to[q % stride_ * row_ + i * room_ + q / stride_] = kNone;
+      for (int64_t q = begin; q < end; ++q) {
+        K* const there = to + q % stride_ * row_ + q / stride_;
+        for (int64_t i = 0; i < images_; ++i) there[i * room_] = kNone;
       }
     };
     none(0, pad_);
@@ -232,48 +261,61 @@ class MaxPoolPlanesGradient {
               narrow + k * room_);
     }
     const T* const __restrict from = narrow;
-    A* const __restrict to = grads_.data() + i % rows_kept_ * row_ + reach_;
+    A* const __restrict to = grads_.data() + KeptOfOutput(i);
     for (int64_t j = 0; j < used_; ++j) to[j] = static_cast<A>(from[j]);
   }
 
-  // Phase f of input row r, which output rows [first, last) see.
-  void GatherPhase(int64_t r, int64_t f, int64_t first, int64_t last) {
+  // The gradients of the maxima of input row r, which output rows [first, last)
+  // see.
+  void GatherRow(int64_t r, int64_t first, int64_t last) {
     int count = 0;
     for (int64_t i = first; i < last; ++i) {
-      const int64_t row = i % rows_kept_ * row_ + reach_;
-      for (int64_t q = (width_ - 1 - f) / stride_; f < width_ && q >= 0; --q) {
-        hits_[count++] = {
-            at_.data() + row - q, grads_.data() + row - q,
-            static_cast<K>((r - TopOf(i)) * width_ + q * stride_ + f)};
-      }
+      const int64_t kept = KeptOfOutput(i);
+      hits_[count++] = {at_.data() + kept, grads_.data() + kept,
+                        static_cast<K>(r - TopOf(i))};
     }
-    A* const to = sums_.data() + f * row_;
+    Gather(count, of_row_.data() + reach_);
+  }
+
+  // Phase f of input row r, of these.
+  void GatherPhase(int64_t r, int64_t f) {
+    const K* const taps = taps_.data() + KeptOfInput(r);
+    const A* const grads = of_row_.data() + reach_;
+    int count = 0;
+    for (int64_t q = (width_ - 1 - f) / stride_; f < width_ && q >= 0; --q) {
+      hits_[count++] = {taps - q, grads - q, static_cast<K>(q * stride_ + f)};
+    }
+    Gather(count, sums_.data() + f * row_);
+  }
+
+  // The sums of hits_[0, count).
+  void Gather(int count, A* to) const {
     switch (count) {
       case 1:
         return Gather<1>(1, to);
       case 2:
         return Gather<2>(2, to);
-      case 4:
-        return Gather<4>(4, to);
       default:
         return Gather<0>(count, to);
     }
   }
-
-  // The sums of hits_, of which there are kCount, or `count`.
   template <int kCount>
   void Gather(int count, A* to) const {
     if (kCount > 0) count = kCount;
     const Hit* const hits = hits_.data();
-    for (int64_t j = 0; j < used_; j += kLanes) {
-      typename VA::Type sum = {};
-#pragma GCC unroll 4
+    for (int64_t j = 0; j < used_; j += kTwo) {
+      typename VA::Type sum = {}, sum2 = {};
+#pragma GCC unroll 3
       for (int k = 0; k < count; ++k) {
-        const auto hit =
-            VK::Load(hits[k].at + j) == typename VK::Type{} + hits[k].tap;
-        sum += hit ? VA::Load(hits[k].grads + j) : typename VA::Type{};
+        const K* const at = hits[k].at + j;
+        const A* const grads = hits[k].grads + j;
+        const auto tap = typename VK::Type{} + hits[k].tap;
+        sum += VK::Load(at) == tap ? VA::Load(grads) : typename VA::Type{};
+        sum2 += VK::Load(at + kLanes) == tap ? VA::Load(grads + kLanes)
+                                             : typename VA::Type{};
       }
       VA::Store(to + j, sum);
+      VA::Store(to + j + kLanes, sum2);
     }
   }
 
@@ -331,11 +373,13 @@ class MaxPoolPlanesGradient {
   const T *x_ = nullptr, *grad_out_ = nullptr;
   T* x_grad_ = nullptr;
   int64_t next_key_ = 0;
-  std::vector<K> keys_, at_;  // input row r at r % keys_kept_, and so on
-  std::vector<A> grads_, sums_;
+  std::vector<K> keys_;  // of the row at hand, by phases
+  // Input row r at r % keys_kept_, output row i at i % rows_kept_.
+  std::vector<K> best_, taps_, unused_, at_;
+  std::vector<A> grads_, of_row_, sums_;
   std::vector<T> wide_, narrow_;  // rows as they are in memory
   std::vector<T> streamed_;
-  std::vector<const K*> taps_;
+  std::vector<const K*> seen_;
   std::vector<Hit> hits_;
 };
 

@@ -16,17 +16,6 @@
 
 namespace proa::inline v0::ops {
 
-// Rows of one image [depth, height, width, channels], counted through all
-// planes: of its outputs, or for a gradient of its inputs. Or all rows of some
-// images, one behind the other.
-struct PoolRows {
-  int64_t in_start, out_start;  // first elements of the first image
-  int64_t channels;             // 1: an image of one channel
-  int64_t first, last;
-  int64_t images = 1;   // for a gradient of several channels 1
-  bool stream = false;  // a gradient is stored past the caches (streaming.h)
-};
-
 struct MaxPoolLoops {
   // out = the maxima of x's windows, NaN above all. Unless null, indices[o] =
   // (plane * height + row) * width + column of each, the least of equal ones.
@@ -39,8 +28,8 @@ struct MaxPoolLoops {
 };
 
 // Whether MaxPoolLoops::grad is for these images: they have one plane, and if
-// `channels` is 1, windows of few elements, each of which is looked at again
-// for each window.
+// `channels` is 1, windows of few rows and columns, each of which is looked at
+// again for each window.
 bool GradByRows(const PoolGeometry& g, int64_t channels);
 
 // For a floating dtype and the instruction set of this machine.

@@ -12,7 +12,6 @@
 #include "ops/nn/pool_loops.h"
 #include "ops/nn/pool_places.h"
 #include "ops/primitives/cpu/streaming.h"
-#include "ops/primitives/cpu/strided_copy.h"
 #include "tensor/dtype.h"
 #include "tensor/parallel.h"
 #include "tensor/tensor.h"
@@ -76,10 +75,12 @@ void MeanForward(const PoolGeometry& g, const PoolDivisor& divisor,
 
 void MeanBackward(const PoolGeometry& g, const PoolDivisor& divisor,
                   const Tensor& grad_out, const Tensor& x_grad) {
-  Zero(x_grad);
   const PoolLoops loops = FindPoolLoops(x_grad.dtype());
-  ForEachPoolBlock(g, [&](const PoolBlock& b) {
-    loops.mean_grad(g, b, divisor, grad_out.raw_data(), x_grad.raw_data());
+  const bool stream = PaysToStream((x_grad.numel() + grad_out.numel()) *
+                                   ItemSize(x_grad.dtype()));
+  ForEachRow(g, g.in[0] * g.in[1], !g.channels_last(), [&](PoolRows rows) {
+    rows.stream = stream;
+    loops.mean_grad(g, rows, divisor, grad_out.raw_data(), x_grad.raw_data());
   });
 }
 

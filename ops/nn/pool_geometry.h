@@ -91,6 +91,17 @@ struct PoolGeometry {
   }
 };
 
+// Rows of one image [depth, height, width, channels], counted through all
+// planes: of its outputs, or for a gradient of its inputs. Or all rows of some
+// images, one behind the other.
+struct PoolRows {
+  int64_t in_start, out_start;  // first elements of the first image
+  int64_t channels;             // 1: an image of one channel
+  int64_t first, last;
+  int64_t images = 1;   // for a gradient of several channels 1
+  bool stream = false;  // a gradient is stored past the caches (streaming.h)
+};
+
 // Dims may be kUnknownDim. `dims`: how many spatial ones there must be; 0: as
 // data_format says. Throws Error when the sizes do not fit.
 PoolGeometry PoolGeometryOf(const char* op, const Shape& input,

@@ -13,9 +13,8 @@ bool GradByRows(const PoolGeometry& g, int64_t channels) {
   constexpr int64_t kFew = 16;
   const auto& kernel = g.window.kernel;
   return g.format.dims < 3 &&
-         (channels > 1 ||
-          (g.ByTaps(1) && g.ByTaps(2) && kernel[1] <= kFew &&
-           kernel[1] * kernel[2] <= kFew && g.window.stride[2] <= kFew));
+         (channels > 1 || (g.ByTaps(1) && g.ByTaps(2) && kernel[1] <= kFew &&
+                           kernel[2] <= kFew && g.window.stride[2] <= kFew));
 }
 
 MaxPoolLoops FindMaxPoolLoops(DType dtype) {

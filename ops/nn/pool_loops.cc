@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/nn/float_copy.h"
+#include "ops/nn/mean_pool_grad.h"
 
 namespace proa::inline v0::ops::PROA_ISA {
 namespace {
@@ -219,21 +220,17 @@ void ImageMeans(const void* x, int64_t images, int64_t n, void* out) {
 }
 
 template <typename T>
-void MeanGrad(const PoolGeometry& g, const PoolBlock& b,
+void MeanGrad(const PoolGeometry& g, const PoolRows& rows,
               const PoolDivisor& divisor, const void* grad_data,
               void* x_grad_data) {
-  using A = typename Accumulate<T>::type;
-  const T* grad_out = static_cast<const T*>(grad_data);
-  T* x_grad = static_cast<T*>(x_grad_data) + b.in_start;
-  ForEachWindow<A>(g, b, divisor, [&](int64_t o, const Extent<A>& e) {
-    A shares[kPoolChannelBlock];
-    for (int64_t c = 0; c < b.channels; ++c)
-      shares[c] = static_cast<A>(grad_out[o + c]) / e.divisor;
-    ForEachElement(b, e, [&](int64_t at) {
-      for (int64_t c = 0; c < b.channels; ++c)
-        x_grad[at + c] = T(static_cast<A>(x_grad[at + c]) + shares[c]);
-    });
-  });
+  MeanPoolGradient<T> gradient(g, rows, divisor);
+  const T* grad_out = static_cast<const T*>(grad_data) + rows.out_start;
+  T* x_grad = static_cast<T*>(x_grad_data) + rows.in_start;
+  for (int64_t i = 0; i < rows.images; ++i) {
+    gradient.Run(grad_out, x_grad);
+    grad_out += g.out_pixels() * rows.channels;
+    x_grad += g.in_pixels() * rows.channels;
+  }
 }
 
 template <typename T>

@@ -35,8 +35,8 @@ struct PoolLoops {
                const PoolDivisor& divisor, const void* x, void* out);
   // out [images] = the means of x [images, n].
   void (*image_means)(const void* x, int64_t images, int64_t n, void* out);
-  // x_grad += the share of grad_out of each element.
-  void (*mean_grad)(const PoolGeometry& g, const PoolBlock& b,
+  // x_grad = the shares of grad_out of each element.
+  void (*mean_grad)(const PoolGeometry& g, const PoolRows& rows,
                     const PoolDivisor& divisor, const void* grad_out,
                     void* x_grad);
 };

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
+#include "ops/primitives/cpu/ahead.h"
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/reduce.h"
 #include "ops/primitives/cpu/summary.h"
@@ -20,6 +22,13 @@ struct Squares {
   static constexpr double kStart = 0;
   static constexpr int kCost = 2;
   static double Of(double x) { return x * x; }
+  static double Join(double a, double b) { return a + b; }
+};
+
+struct Cubes {
+  static constexpr double kStart = 0;
+  static constexpr int kCost = 2;
+  static double Of(double x) { return std::fabs(x * x * x); }
   static double Join(double a, double b) { return a + b; }
 };
 
@@ -52,6 +61,19 @@ struct Smallest {
   static double Join(double a, double b) { return b < a || b != b ? b : a; }
 };
 
+// `value` with what x adds to it. Squares of float are exact in double, so that
+// one rounding gives the same bits as two.
+template <class Part, class T>
+inline double Joined(double value, T x) {
+#if defined(__FMA__)
+  if constexpr (std::is_same_v<Part, Squares> && std::is_same_v<T, float>) {
+    const double wide = static_cast<double>(x);
+    return __builtin_fma(wide, wide, value);
+  }
+#endif
+  return Part::Join(value, Part::Of(static_cast<double>(x)));
+}
+
 // The operation of Summarize (ops/primitives/cpu/summary.h) made of them.
 template <class T, class Part>
 struct NormOf {
@@ -72,15 +94,15 @@ struct NormOf {
     for (int j = 0; j < kLanes; ++j) lane[j] = Part::kStart;
     int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
-      for (int j = 0; j < kLanes; ++j) {
-        lane[j] = Part::Join(lane[j], Part::Of(static_cast<double>(x[i + j])));
-      }
+      cpu::AskAhead(x + i, kLanes * sizeof(T));
+      for (int j = 0; j < kLanes; ++j)
+        lane[j] = Joined<Part>(lane[j], x[i + j]);
     }
     // A copy, which is indexed by variables, so that `lane` stays in registers.
     alignas(64) double rest[kLanes];
     for (int j = 0; j < kLanes; ++j) rest[j] = lane[j];
     for (int j = 0; i < n; ++i, ++j) {
-      rest[j] = Part::Join(rest[j], Part::Of(static_cast<double>(x[i])));
+      rest[j] = Joined<Part>(rest[j], x[i]);
     }
     for (int w = kLanes / 2; w > 0; w /= 2) {
       for (int j = 0; j < w; ++j) rest[j] = Part::Join(rest[j], rest[j + w]);
@@ -108,7 +130,7 @@ struct NormOf {
     void AddOne(const T* __restrict a, int64_t begin, int64_t end) {
 #pragma GCC ivdep
       for (int64_t j = begin; j < end; ++j) {
-        value_[j] = Part::Join(value_[j], Part::Of(static_cast<double>(a[j])));
+        value_[j] = Joined<Part>(value_[j], a[j]);
       }
     }
 
@@ -172,6 +194,8 @@ void PNorm(const KernelContext&, const Tensor& x, double p,
   const auto same = [](double v) { return v; };
   if (p == 2) {
     NormInto<Squares>(x, axes, out, [](double v) { return std::sqrt(v); });
+  } else if (p == 3) {
+    NormInto<Cubes>(x, axes, out, [](double v) { return std::cbrt(v); });
   } else if (p == 1) {
     NormInto<Sizes>(x, axes, out, same);
   } else if (p == 0) {

@@ -30,6 +30,16 @@ constexpr int64_t kLongLine = 4096;
 template <typename E>
 using Lines = std::vector<E*>;
 
+// Asks memory for n elements from `at` on, unless they are many, which may lie
+// behind the end.
+template <typename E>
+void AskFor(const E* at, int64_t n) {
+  constexpr int64_t kMost = 1 << 15;  // bytes
+  const int64_t bytes = n * static_cast<int64_t>(sizeof(E));
+  for (int64_t i = 0; bytes <= kMost && i < bytes; i += 64)
+    __builtin_prefetch(reinterpret_cast<const char*>(at) + i);
+}
+
 // The lines of a tensor along `axis`: `inner` of them side by side.
 struct Axis {
   int64_t n, outer = 1, inner = 1;
@@ -90,6 +100,10 @@ void ForEachBlock(const Axis& axis, int64_t n_out, int64_t lanes, bool columns,
             const int64_t line = first + l;
             return line / inner * n * inner + line % inner;
           };
+          // Lines that lie behind each other are read side by side, where
+          // hardware does not see them follow.
+          if (inner == 1)
+            AskFor(in + (first + together) * n_in, together * n_in);
           if (inner > 1) {
             for (int64_t k = 0; k < n_in; ++k) {
               for (int64_t l = 0; l < count; ++l)

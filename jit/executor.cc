@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "jit/effects.h"
 #include "jit/environment.h"
 #include "jit/evaluate.h"
 #include "jit/pass.h"
@@ -55,22 +54,6 @@ void Clear(const Program& program, Environment& env) {
       env[id] = Tensor();
     }
   }
-}
-
-// The captured tensors that a plan changes, in the order of their numbers.
-std::vector<ValueId> ChangedIn(const Plan& plan) {
-  std::vector<ValueId> changed;
-  for (const Operation& o : plan.program->block().operations) {
-    ForEachChanged(o, [&](ValueId id) {
-      if (plan.program->value(id).kind == ValueKind::kCaptured) {
-        changed.push_back(id);
-      }
-    });
-  }
-  std::ranges::sort(changed);
-  const auto twice = std::ranges::unique(changed);
-  changed.erase(twice.begin(), twice.end());
-  return changed;
 }
 
 // The executors of a program, latest first.
@@ -212,47 +195,18 @@ std::vector<Tensor> Executor::Run(
   return Replay(feeds);
 }
 
-std::unique_ptr<Environment> Executor::Start() const {
-  const Program& program = *plan_->program;
-  auto env = std::make_unique<Environment>(program.values().size());
-  for (ValueId id : plan_->captured) (*env)[id] = program.value(id).captured;
-  return env;
-}
-
 std::vector<Tensor> Executor::Replay(
     std::span<const std::pair<ValueId, Tensor>> feeds) const {
-  std::unique_ptr<Environment> env = idle_->Take();
-  if (env == nullptr) env = Start();
-  // An error leaves it to be destroyed: half a run stands in it.
-  std::vector<Tensor> out = Evaluated(feeds, *env);
-  Clear(*plan_->program, *env);
-  idle_->Keep(std::move(env));
-  return out;
-}
-
-std::vector<Tensor> Executor::ReplayAgain(
-    std::span<const std::pair<ValueId, Tensor>> feeds,
-    std::span<const Tensor> state) const {
-  const std::vector<ValueId> changed = ChangedIn(*plan_);
-  PROA_REQUIRE(state.size() == changed.size(), "the program changes ",
-               changed.size(), " tensors; ", state.size(), " were given");
-  const std::unique_ptr<Environment> env = Start();
-  for (size_t i = 0; i < changed.size(); ++i) (*env)[changed[i]] = state[i];
-  const WithoutChanges unchanged;
-  return Evaluated(feeds, *env);
-}
-
-std::vector<Tensor> Executor::Changed() const {
-  std::vector<Tensor> out;
-  for (ValueId id : ChangedIn(*plan_)) {
-    out.push_back(plan_->program->value(id).captured);
-  }
-  return out;
-}
-
-std::vector<Tensor> Executor::Evaluated(
-    std::span<const std::pair<ValueId, Tensor>> feeds, Environment& env) const {
   const Program& program = *plan_->program;
+  std::unique_ptr<Environment> kept = idle_->Take();
+  if (kept == nullptr) {
+    kept = std::make_unique<Environment>(program.values().size());
+    for (ValueId id : plan_->captured) {
+      (*kept)[id] = program.value(id).captured;
+    }
+  }
+  // An error leaves it to be destroyed: half a run stands in it.
+  Environment& env = *kept;
   for (const auto& [id, tensor] : feeds) env[id] = tensor;
   for (ValueId id : plan_->inputs) {
     PROA_REQUIRE(env[id].defined(), "input '", program.value(id).name,
@@ -262,6 +216,8 @@ std::vector<Tensor> Executor::Evaluated(
   std::vector<Tensor> out;
   out.reserve(plan_->outputs.size());
   for (ValueId id : plan_->outputs) out.push_back(env[id]);
+  Clear(program, env);
+  idle_->Keep(std::move(kept));
   return out;
 }
 

@@ -25,7 +25,6 @@
 namespace proa::inline v0::jit {
 
 struct Plan;
-class Environment;
 class IdleEnvironments;
 class MemoryPlans;
 
@@ -57,23 +56,11 @@ class Executor {
   // symbolic, and are not checked.
   std::vector<Tensor> Replay(
       std::span<const std::pair<ValueId, Tensor>> feeds) const;
-  // What a replay did when `state` was what its program changes, once more:
-  // nothing is changed now, and nothing reported.
-  std::vector<Tensor> ReplayAgain(
-      std::span<const std::pair<ValueId, Tensor>> feeds,
-      std::span<const Tensor> state) const;
-  // The captured tensors that the program changes.
-  std::vector<Tensor> Changed() const;
 
   // The program that runs; values have the numbers of the one it is made of.
   const Program& program() const;
 
  private:
-  std::unique_ptr<Environment> Start() const;
-  std::vector<Tensor> Evaluated(
-      std::span<const std::pair<ValueId, Tensor>> feeds,
-      Environment& env) const;
-
   std::unique_ptr<const Plan> plan_;
   std::unique_ptr<IdleEnvironments> idle_;
   std::unique_ptr<MemoryPlans> memory_;  // null: as it comes

@@ -86,12 +86,6 @@ Tensors LoadedModule::Call(const Tensors& inputs) const {
   return Executor()->Replay(Feeds(inputs));
 }
 
-Tensors LoadedModule::CallAgain(const Tensors& inputs,
-                                const Tensors& state) const {
-  const InterpreterScope scope = InterpreterScope::Forbid(kAutocast);
-  return Executor()->ReplayAgain(Feeds(inputs), state);
-}
-
 bool LoadedModule::SameGradients() const {
   for (const Captured& c : captured_) {
     if (RequiresGrad(c.id) != c.requires_grad) return false;
@@ -232,12 +226,6 @@ void BindLoadedModules(py::module_& m) {
   py::class_<LoadedModule>(m, "LoadedModule")
       .def("run", &LoadedModule::Run, py::arg("inputs"))
       .def("call", &LoadedModule::Call, py::arg("inputs"))
-      .def("call_again", &LoadedModule::CallAgain, py::arg("inputs"),
-           py::arg("state"),
-           "What `call` gave when `state` was what `changed` holds; nothing is "
-           "changed.")
-      .def_property_readonly("changed", &LoadedModule::Changed,
-                             "The captured tensors that a call changes.")
       .def_property_readonly("plan",
                              [](const LoadedModule& l) {
                                return jit::ToText(l.Executor()->program());

@@ -46,9 +46,6 @@ class LoadedModule {
   // flow, and a program that is being recorded takes the operations in. But for
   // autocast: its casts were recorded, or there were none.
   Tensors Call(const Tensors& inputs) const;
-  // What Call did when `state` was what it changes (`Changed`), once more.
-  Tensors CallAgain(const Tensors& inputs, const Tensors& state) const;
-  Tensors Changed() const { return Executor()->Changed(); }
 
   // Whether the captured tensors that require gradients are those that did when
   // this was made: what a recording that follows gradients holds for.

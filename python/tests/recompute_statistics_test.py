@@ -99,33 +99,6 @@ def test_a_layer_that_is_converted_in_the_function():
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("make", [_spectral, _batch])
-@pytest.mark.parametrize("run", [_whole, _nested, _twice])
-def test_a_converted_layer(make, run):
-    """Its program moves statistics and vectors on once, and gives the second time what it gave the first."""
-    proa.seed(4)
-    net = make()
-    plain = (lambda n, x: n(x) + n(x * 2)) if run is _twice else (lambda n, x: n(x))
-    expected = _trained(copy.deepcopy(net), plain)
-    converted = proa.jit.to_static(net)
-    found = _trained(converted, run)
-    for got, want in zip(found, expected, strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
-
-
-def test_a_loaded_layer(tmp_path):
-    proa.seed(4)
-    net = _batch()
-    proa.jit.save(net, str(tmp_path / "net"), input_spec=[proa.static.InputSpec([None, 4])])
-    loaded = []
-    for _ in range(2):
-        loaded.append(proa.jit.load(str(tmp_path / "net")))
-        loaded[-1].train()
-    expected = _trained(loaded[0], lambda n, x: n(x))
-    for got, want in zip(_trained(loaded[1], _whole), expected, strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
-
-
 def test_what_is_recorded_does_not_ask_what_is_around_it():
     """A program that is recorded in a recomputed function moves its statistics in each of its runs."""
     net = _batch()

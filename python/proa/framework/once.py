@@ -30,10 +30,6 @@ class Run:
     def __exit__(self, *_):
         _state.run = self._before
 
-    def is_again(self):
-        """Whether this call, or one that it is part of, is another one of the same function."""
-        return self._left is not None or (self._before is not None and self._before.is_again())
-
     def take(self, compute):
         """See `once`."""
         if self._left is not None:
@@ -59,22 +55,6 @@ def always():
         yield
     finally:
         _state.run = before
-
-
-def call_program(module, inputs):
-    """`module.call(inputs)`; where a function is called again, what that gave the first time, and it changes nothing.
-
-    What the program changes - running statistics - is kept as it was before, until backward.
-    """
-    run = getattr(_state, "run", None)
-    if run is None:
-        return module.call(inputs)
-    changed = module.changed
-    if not changed:
-        return module.call(inputs)
-    with _C.eager_mode():
-        state = run.take(lambda: [t.detach().clone() for t in changed])
-    return module.call_again(inputs, state) if run.is_again() else module.call(inputs)
 
 
 def once(compute):

@@ -8,7 +8,6 @@ import warnings
 
 from proa import _C
 from proa.autograd.py_layer import noting_layers
-from proa.framework.once import call_program
 from proa.framework.parameter import Parameter
 from proa.jit import context, save_hooks
 from proa.jit.dy2static import tracebacks
@@ -415,7 +414,7 @@ class TranslatedLayer(Layer):
             )
         if module is None:
             module = self._module if method == "forward" else self._methods[method]
-        results = call_program(module, [_C.tensor_argument(x, method, "inputs") for x in _items(inputs)])
+        results = module.call([_C.tensor_argument(x, method, "inputs") for x in _items(inputs)])
         names = module.output_names
         if any("@LENGTHS" in name for name in names):  # those of sequences, which an Executor gives with them
             results = [t for t, name in zip(results, names, strict=True) if "@LENGTHS" not in name]

@@ -11,7 +11,6 @@ import warnings
 from proa import _C
 from proa.autograd.py_layer import noting_layers
 from proa.framework import flags, recorded_rates
-from proa.framework.once import call_program
 from proa.framework.size import at_least_two
 from proa.jit import context, declared, reasons, refusals, settings, structure
 from proa.jit.dy2static import calls, functions, tracebacks
@@ -202,7 +201,7 @@ class StaticFunction:
         recording.calls += 1
         self._last = recording
         trace = recording.trace
-        results = call_program(recording.module, tensors)
+        results = recording.module.call(tensors)
         if trace.checks:
             trace.check(results)
         if trace.changed:

@@ -12,7 +12,7 @@ from proa import _C
 from proa.autograd.py_layer import noting_layers
 from proa.framework import flags, recorded_rates
 from proa.framework.size import at_least_two
-from proa.jit import context, declared, reasons, refusals, settings, structure
+from proa.jit import context, declared, inner_hooks, reasons, refusals, settings, structure
 from proa.jit.dy2static import calls, functions, tracebacks
 from proa.jit.input_spec import InputSpec
 from proa.jit.program_cache import ProgramCache, functions_alive
@@ -100,6 +100,8 @@ class StaticFunction:
     recorded with all its ways (proa.jit.dy2static), or is an error that says why not. A PyLayer is recorded with its backward; one that does what cannot be recorded runs as it is written, with a warning.
     """
 
+    runs_inner_hooks = True
+
     def __init__(self, function, input_spec=None, layer=None, passes=None):
         self._function, self._passes = function, passes
         self._input_spec = list(input_spec) if input_spec is not None else None
@@ -170,7 +172,7 @@ class StaticFunction:
             args, kwargs = self._bound(args, kwargs)
         call = _Call(args, kwargs)
         if any(map(_C.is_symbolic, call.tensors)):
-            return self._function(*args, **kwargs)
+            return self._whole()(*args, **kwargs)
         state = context.current()
         key = (state, call.tree, call.kinds, call.sizes)
         recording = self._known.get(key) if quick is None else None
@@ -183,11 +185,17 @@ class StaticFunction:
         if recording.module is None:
             recording.calls += 1
             self._last = recording
-            return self._function(*args, **kwargs)
+            return self._whole()(*args, **kwargs)
         return self._replay(recording, call.tensors)
 
     def _as_written(self, args, kwargs):
-        return (calls.call(self._function) if calls.is_converting() else self._function)(*args, **kwargs)
+        function = self._whole()
+        return (calls.call(function) if calls.is_converting() else function)(*args, **kwargs)
+
+    def _whole(self):
+        """What is recorded: the function, behind those hooks of its layer that belong to the forward."""
+        is_forward = self._layer is not None and getattr(self._layer, "forward", None) is self
+        return inner_hooks.with_hooks(self._function, self._layer) if is_forward else self._function
 
     def _remember(self, key, recording):
         with self._lock:
@@ -280,7 +288,7 @@ class StaticFunction:
         wide = at_least_two() if any(n == WIDE for s in sizes for n in s) else contextlib.nullcontext()
         with _C.eager_mode(), noting_layers() as layers, wide:
             try:
-                recording.trace = Trace(self._function, args, self._layer, kwargs, follow=gradients)
+                recording.trace = Trace(self._whole(), args, self._layer, kwargs, follow=gradients)
             except Exception as error:
                 if not layers or not gradients:
                     refusals.explain(error)
@@ -339,7 +347,7 @@ class StaticFunction:
         with self._lock:
             if key not in self._of_specs:
                 specs, keywords = structure.unflatten(tree, iter(wanted))
-                self._of_specs[key] = Trace(self._function, specs, self._layer, keywords)
+                self._of_specs[key] = Trace(self._whole(), specs, self._layer, keywords)
         trace = self._of_specs[key]
         return trace, trace.module()
 
@@ -351,7 +359,7 @@ class StaticFunction:
         specs = [InputSpec(t.shape, t.dtype, stop_gradient=t.stop_gradient) for t in tensors]
         args, kwargs = structure.unflatten(tree, iter(specs))
         with _C.eager_mode():
-            return Trace(self._function, args, self._layer, kwargs)
+            return Trace(self._whole(), args, self._layer, kwargs)
 
     @property
     def concrete_program(self):

@@ -9,6 +9,7 @@ from proa.framework.parameter import parameter_of, started_by
 from proa.nn import functional as F
 from proa.nn.layer.spectral_norm import power_iteration, rows_of, singular_value
 from proa.tensor.linalg import norm
+from proa.tensor.precision import keeps_types
 
 
 def _norm_but(x, dim):
@@ -39,6 +40,16 @@ class _Computed:
     def value(self, layer):
         """The weight, of the parameters of now."""
         raise NotImplementedError
+
+    def compute(self, layer):
+        """What comes before each forward."""
+        self.hold(layer, self.value(layer))
+
+    def __call__(self, layer, inputs):
+        if not getattr(
+            layer.forward, "runs_inner_hooks", False
+        ):  # (of a converted one, which computes it in its program)
+            self.compute(layer)
 
     def sublayers(self, layer):
         for path, key in self.shared:
@@ -88,15 +99,13 @@ class _WeightNorm(_Computed):
         super().__init__(layer, name)
         self.dim = dim
 
+    @keeps_types
     def value(self, layer):
         g, v = getattr(layer, self.name + "_g"), getattr(layer, self.name + "_v")
         shape = [1] * len(v.shape)
         if self.dim not in (None, -1):
             shape[self.dim] = -1
         return v * (_C.ops.reshape(g, shape) / _norm_but(v, self.dim))
-
-    def __call__(self, layer, inputs):
-        self.hold(layer, self.value(layer))
 
 
 def weight_norm(layer, name="weight", dim=0):
@@ -170,6 +179,7 @@ class _SpectralNorm(_Computed):
         self.dim, self.iterations, self.eps = dim, iterations, eps
         self.called = False
 
+    @keeps_types
     def value(self, layer, moving=False):
         weight = getattr(layer, self.name + "_orig")
         if not self.called:
@@ -191,7 +201,7 @@ class _SpectralNorm(_Computed):
     def _unit(self, vector):
         return F.normalize(vector, axis=0, epsilon=self.eps)
 
-    def __call__(self, layer, inputs):
+    def compute(self, layer):
         self.called = True
         self.hold(layer, self.value(layer, moving=layer.training))
 

@@ -13,6 +13,7 @@
 #include "autograd/engine.h"
 #include "autograd/grad_state.h"
 #include "jit/clone.h"
+#include "jit/effects.h"
 #include "jit/executor.h"
 #include "jit/pass.h"
 #include "jit/program.h"
@@ -176,6 +177,15 @@ std::vector<std::pair<std::string, Tensor>> Captured(const Program& program) {
   return out;
 }
 
+Tensors Changed(const Program& program) {
+  const jit::Effects effects(program);
+  Tensors out;
+  for (ValueId id : program.captured()) {
+    if (effects.is_changed(id)) out.push_back(program.value(id).captured);
+  }
+  return out;
+}
+
 // The program of a text as `str(program)` writes it. `inputs` and `outputs` are
 // numbers of values in the text.
 LoadedModule Parse(const std::string& text, const Tensors& captured,
@@ -261,6 +271,10 @@ void BindLoadedModules(py::module_& m) {
       .def_property_readonly(
           "captured",
           [](const LoadedModule& l) { return Captured(*l.module().program); })
+      .def_property_readonly(
+          "changed",
+          [](const LoadedModule& l) { return Changed(*l.module().program); },
+          "The captured tensors that a call changes in place.")
       .def(
           "set_captured",
           [](LoadedModule& l, const std::string& name, const Tensor& t) {

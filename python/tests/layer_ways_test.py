@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import proa as paddle
+from proa.autograd import recompute
 from proa.framework.nested import flatten
 from python.tests.layer_cases import LAYERS, layer_of
 from python.tests.public_cases import Case
@@ -96,9 +97,8 @@ def test_ways(name, training):
     def same(what, call, of=layer, given=tensors, **how):
         _restore(of, start)
         _same(_run(call, of.parameters(), given), want, f"{name} {what}", **how)
-        if what != "recompute":  # (which takes statistics twice, as the reference does)
-            for key, value in _state(of).items():
-                np.testing.assert_allclose(value, after[key], 1e-4, 1e-5, err_msg=f"{name} {what}: {key}")
+        for key, value in _state(of).items():
+            np.testing.assert_allclose(value, after[key], 1e-4, 1e-5, err_msg=f"{name} {what}: {key}")
 
     same("again", layer)
     for what, make in (("copy", copy.deepcopy), ("pickle", lambda x: pickle.loads(pickle.dumps(x)))):
@@ -112,7 +112,9 @@ def test_ways(name, training):
     other.set_state_dict({k: paddle.to_tensor(v) for k, v in start.items()})
     _same(_run(other, other.parameters(), tensors), want, f"{name} state")
     if "Cell" not in name:  # (whose output and state are one tensor, and then two)
-        same("recompute", lambda *x: paddle.distributed.fleet.utils.recompute(layer, *x))
+        same("recompute", lambda *x: recompute(layer, *x))
+        converted = paddle.jit.to_static(_made(name, training))
+        same("converted, recompute", lambda *x: recompute(converted, *x), converted)
     for what, turned in (("transposed", _transposed), ("part of a wider one", _part)):
         same(what, layer, given=[turned(t) for t in tensors])
     if name not in _DRAWS or not training:

@@ -99,6 +99,64 @@ def test_a_layer_that_is_converted_in_the_function():
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("make", [_spectral, _batch, _Divided])
+@pytest.mark.parametrize("run", [_whole, _nested])
+@pytest.mark.parametrize("level", ["O0", "O2"])
+def test_converted_layers_move_on_once(make, run, level):
+    """Vectors and statistics that a program moves on; under O2 the copies of them keep their digits."""
+    proa.seed(4)
+    net = make()
+
+    def trained(net, call):
+        def mixed(net, x):
+            with proa.amp.auto_cast(level != "O0", level="O2", dtype="bfloat16"):
+                return call(net, x).astype("float32")
+
+        return _trained(net, mixed)
+
+    expected = trained(proa.jit.to_static(copy.deepcopy(net)), lambda n, x: n(x))
+    for got, want in zip(trained(proa.jit.to_static(net), run), expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+class _Queue(proa.nn.Layer):
+    """What it changes the gradient reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = proa.nn.Linear(4, 3)
+        self.register_buffer("rows", proa.zeros([2, 3]))
+        self.register_buffer("calls", proa.zeros([1]))
+
+    def forward(self, x):
+        y = self.linear(x)
+        with proa.no_grad():
+            self.rows = proa.concat([self.rows[1:], y.mean(0, keepdim=True)])
+            self.calls = self.calls + 1.0
+        return proa.matmul(y, self.rows, transpose_y=True) * self.calls
+
+
+@pytest.mark.parametrize("run", [_whole, _nested])
+def test_what_the_gradient_reads_may_move_on(run):
+    proa.seed(4)
+    net = _Queue()
+    expected = _trained(copy.deepcopy(net), lambda n, x: n(x))
+    for got, want in zip(_trained(proa.jit.to_static(net), run), expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+def test_loaded_layers_move_on_once(tmp_path):
+    proa.seed(4)
+    proa.jit.save(_batch(), str(tmp_path / "net"), [proa.static.InputSpec([None, 4], "float32")])
+    found = []
+    for run in (lambda n, x: n(x), _whole):
+        net = proa.jit.load(str(tmp_path / "net"))
+        net.train()
+        found.append(_trained(net, run))
+    for got, want in zip(*found, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
 def test_what_is_recorded_does_not_ask_what_is_around_it():
     """A program that is recorded in a recomputed function moves its statistics in each of its runs."""
     net = _batch()

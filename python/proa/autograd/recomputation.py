@@ -124,7 +124,7 @@ def recompute(function, *args, **kwargs):
     without it, for `backward` and for `grad`, and of higher order too (but then the second run is kept).
 
     Running statistics of batch normalization and the vectors of `spectral_norm` move on in the first call alone, as without
-    it. What else the function does it does twice: counters of its own advance.
+    it; so does all that a converted or loaded layer changes, of which the tensors are kept as they were. What else the function does it does twice: counters of its own advance.
     It must compute the same both times, and must not change its arguments in place (both are checked).
     Parameters that change between forward and backward are not noticed. The random state is that of the
     process: other threads that draw numbers while backward runs disturb it.

@@ -4,6 +4,7 @@ import contextlib
 import threading
 
 from proa import _C
+from proa.framework.grad_mode import no_grad
 
 _END = object()
 _state = threading.local()  # `run`: the innermost one on this thread
@@ -75,3 +76,62 @@ def once(compute):
     """
     run = getattr(_state, "run", None)
     return compute() if run is None else run.take(compute)
+
+
+def changing(tensors, compute):
+    """What `compute()` gives, which changes some tensors in place.
+
+    Where a function is called again, it starts from what they were the first time, and leaves them as they are now.
+
+    Args:
+        tensors (Callable): gives the tensors that are changed, when they are needed: a list.
+        compute (Callable): without arguments.
+
+    Examples:
+        >>> from proa.framework.once import Run, changing
+        >>> kept = proa.zeros([1])
+        >>> step = lambda: kept.add_(proa.ones([1])) * 10.0
+        >>> with Run() as first:
+        ...     a = changing(lambda: [kept], step)
+        >>> with Run(first.values):
+        ...     b = changing(lambda: [kept], step)
+        >>> a.tolist(), b.tolist(), kept.tolist()
+        ([10.0], [10.0], [1.0])
+    """
+    if getattr(_state, "run", None) is None:
+        return compute()
+    tensors, is_first = tensors(), False
+
+    def copies():
+        nonlocal is_first
+        is_first = True
+        with _exactly():
+            return [t.detach().clone() for t in tensors]
+
+    before = once(copies)
+    if is_first:
+        return compute()
+    # In other memory, so that nothing that a graph holds of them is changed again when they are as now.
+    now = [t.detach() for t in tensors]
+    with _exactly():
+        _show(tensors, [t.clone() for t in before])
+    try:
+        return compute()
+    finally:
+        _show(tensors, now)
+
+
+def _show(tensors, others):
+    for tensor, other in zip(tensors, others, strict=True):
+        other._share_buffer_to(tensor)
+
+
+@contextlib.contextmanager
+def _exactly():
+    """Without gradients, without a program that is recorded, without casts."""
+    cast = _C.amp.exchange(0)
+    try:
+        with _C.eager_mode(), no_grad():
+            yield
+    finally:
+        _C.amp.exchange(cast)

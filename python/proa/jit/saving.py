@@ -8,6 +8,7 @@ import warnings
 
 from proa import _C
 from proa.autograd.py_layer import noting_layers
+from proa.framework.once import changing
 from proa.framework.parameter import Parameter
 from proa.jit import context, save_hooks
 from proa.jit.dy2static import tracebacks
@@ -414,7 +415,8 @@ class TranslatedLayer(Layer):
             )
         if module is None:
             module = self._module if method == "forward" else self._methods[method]
-        results = module.call([_C.tensor_argument(x, method, "inputs") for x in _items(inputs)])
+        tensors = [_C.tensor_argument(x, method, "inputs") for x in _items(inputs)]
+        results = changing(lambda: module.changed, lambda: module.call(tensors))
         names = module.output_names
         if any("@LENGTHS" in name for name in names):  # those of sequences, which an Executor gives with them
             results = [t for t, name in zip(results, names, strict=True) if "@LENGTHS" not in name]

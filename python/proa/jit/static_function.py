@@ -11,6 +11,7 @@ import warnings
 from proa import _C
 from proa.autograd.py_layer import noting_layers
 from proa.framework import flags, recorded_rates
+from proa.framework.once import changing
 from proa.framework.size import at_least_two
 from proa.jit import context, declared, inner_hooks, reasons, refusals, settings, structure
 from proa.jit.dy2static import calls, functions, tracebacks
@@ -209,7 +210,8 @@ class StaticFunction:
         recording.calls += 1
         self._last = recording
         trace = recording.trace
-        results = recording.module.call(tensors)
+        module = recording.module
+        results = changing(lambda: module.changed, lambda: module.call(tensors))
         if trace.checks:
             trace.check(results)
         if trace.changed:

@@ -330,3 +330,44 @@ def test_an_epoch_that_nobody_watches_ends_with_the_values_of_its_last_batch():
         )
         results.append(dict(found))
     assert results[0] == results[1] and results[0][1]["step"] == 2 and results[0][1]["batch_size"] == 1
+
+
+class _Nested(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 2)
+
+    def forward(self, x):
+        h = self.linear(x)
+        return {"scores": h, "more": [h * 2.0, (h.mean(),)]}
+
+
+@pytest.mark.parametrize("amp_configs", [None, {"level": "O2", "dtype": "bfloat16"}])
+def test_outputs_that_are_nested(amp_configs):
+    """Of recurrent networks, and dicts: a loss takes them as they are, in float32; predictions are nested alike."""
+
+    def of_states(y, states, label):
+        assert {t.dtype for t in (y, *states)} == {proa.float32}
+        return (y.mean(1) - label).square().mean() + states[0].mean()
+
+    def of_dict(given, label):
+        assert given["more"][1][0].dtype == proa.float32
+        return (given["scores"] - label).square().mean() + given["more"][0].mean()
+
+    for make, loss, shape in ((lambda: nn.LSTM(3, 2), of_states, [8, 4, 3]), (_Nested, of_dict, [8, 3])):
+        proa.seed(2)
+        net, x, label = make(), proa.rand(shape), proa.zeros([8, 2])
+        data = proa.io.TensorDataset([x, label])
+        model = proa.Model(net)
+        sgd = proa.optimizer.SGD(0.1, parameters=net.parameters())
+        model.prepare(sgd, loss, amp_configs=amp_configs)
+        before = model.evaluate(data, batch_size=8, verbose=0)["loss"][0]
+        model.fit(data, epochs=2, batch_size=8, verbose=0)
+        assert model.evaluate(data, batch_size=8, verbose=0)["loss"][0] < before
+        found = model.predict(proa.io.TensorDataset([x]), batch_size=4, verbose=0)
+        if make is _Nested:
+            assert found[0][0]["more"][1][0].shape == () and found[0][1]["scores"].shape == (4, 2)
+        else:
+            assert found[0][1].shape == (4, 4, 2) and [a.shape for a in found[1][1]] == [(1, 4, 2)] * 2
+        with pytest.raises(TypeError, match="Model.predict: stack_outputs puts arrays together, but output [01] is a"):
+            model.predict(proa.io.TensorDataset([x]), batch_size=4, verbose=0, stack_outputs=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from proa import _C
 
-__all__ = ["fields_of", "listed", "parameters", "tensors"]
+__all__ = ["fields_of", "listed", "parameters", "stacked", "tensors"]
 
 
 def listed(value):
@@ -61,3 +61,15 @@ def parameters(network):
     named = [p for p in taken if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     least = sum(p.default is p.empty for p in named)
     return (None if any(p.kind == p.VAR_POSITIONAL for p in taken) else [p.name for p in named]), least
+
+
+def stacked(number, parts):
+    """What output `number` of `Model.predict` is for all batches, of its parts."""
+    if not isinstance(parts[0], np.ndarray):
+        raise _C.located(
+            TypeError(
+                f"Model.predict: stack_outputs puts arrays together, but output {number} is a {type(parts[0]).__name__}; leave "
+                "it out for a list of batches"
+            )
+        )
+    return np.concatenate(parts)

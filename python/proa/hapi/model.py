@@ -11,10 +11,11 @@ import numpy as np
 
 from proa import _C
 from proa.framework.grad_mode import no_grad
+from proa.framework.nested import flatten, rebuild
 from proa.framework.parameter import Parameter
 from proa.framework.serialization import load_together, save_together
 from proa.hapi.callbacks import EarlyStopping, config_callbacks
-from proa.hapi.fields import fields_of, listed, parameters, tensors
+from proa.hapi.fields import fields_of, listed, parameters, stacked, tensors
 from proa.hapi.precision import Precision
 from proa.hapi.shares import Gathered, Shares, is_first, loader_of
 from proa.metric import Metric
@@ -82,6 +83,13 @@ class Model:
             TypeError: for a loss or metrics of another kind.
             ValueError: for another level, or a key that amp_configs does not have.
         """
+        for name, value in (("optimizer", optimizer), ("loss", loss), *(("metrics", m) for m in listed(metrics))):
+            if isinstance(value, type):
+                raise _C.located(
+                    TypeError(
+                        f"Model.prepare: {name} is the class {value.__name__}; give an object of it: {value.__name__}(...)"
+                    )
+                )
         if loss is not None and not callable(loss):
             raise _C.located(TypeError(f"Model.prepare: loss must be callable, not {type(loss).__name__}"))
         metrics = listed(metrics)
@@ -103,8 +111,8 @@ class Model:
         if one and outputs.dtype is _C.float32:  # as most are
             losses = self._loss(outputs, *labels)
         else:
-            outputs = (outputs,) if one else outputs
-            losses = self._loss(*[t if t.dtype not in _SHORT else t.astype(_C.float32) for t in outputs], *labels)
+            widened = [t if t.dtype not in _SHORT else t.astype(_C.float32) for t in flatten(outputs)]
+            losses = self._loss(*listed(rebuild(outputs, iter(widened))), *labels)
         if isinstance(losses, _C.Tensor):
             return [losses], losses
         losses = listed(losses)
@@ -208,7 +216,7 @@ class Model:
             return self._result(losses, self._update_metrics(outputs, labels))
 
     def predict_batch(self, inputs) -> list[np.ndarray]:
-        """The network's outputs for a batch: a list of arrays."""
+        """The network's outputs for a batch: a list of arrays; of what is nested in an output as it is nested."""
         return self._predict_batch(tensors(inputs))
 
     def _predict_batch(self, inputs):
@@ -216,7 +224,7 @@ class Model:
         self.mode = "test"
         with _C.eager_mode(), no_grad():
             (outputs,) = self._gathered(listed(self._run(inputs)))
-            return [output.numpy() for output in outputs]
+            return [rebuild(output, iter([t.numpy() for t in flatten(output)])) for output in outputs]
 
     # Loops -------------------------------------------------------------------
 
@@ -430,7 +438,7 @@ class Model:
                 callbacks.on_predict_batch_end(step, logs)
         callbacks.on_predict_end({**logs, "samples": samples})
         outputs = list(zip(*batches))
-        return [np.concatenate(parts) for parts in outputs] if stack_outputs else outputs
+        return [stacked(i, parts) for i, parts in enumerate(outputs)] if stack_outputs else outputs
 
     # Files -------------------------------------------------------------------
 

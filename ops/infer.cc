@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "absl/strings/str_join.h"
 #include "ops/on_host.h"
 #include "tensor/error.h"
 #include "tensor/execution.h"
@@ -91,7 +92,8 @@ Shape sizes(const char* op, const IntArray& shape) {
                kMaxRank, " are possible");
   for (const int64_t d : out) {
     PROA_REQUIRE(d >= 0 || (shape.is_symbolic() && IsUnknown(d)), op,
-                 ": shape ", ToString(out), " has a negative size");
+                 ": shape [", absl::StrJoin(out, ", "),
+                 "] has a negative size");
   }
   out.numel();  // throws when the product overflows
   return out;

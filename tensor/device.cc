@@ -115,7 +115,7 @@ DeviceRuntime& RuntimeOf(Place place) {
   if (runtime == nullptr) {
     FailArgument("device: ", ToString(place),
                  " has no runtime; this build or process has loaded none for '",
-                 DeviceKindName(place.kind), "'");
+                 DeviceKindName(place.kind), "'; compute on 'cpu'");
   }
   const int count = runtime->device_count();
   if (place.index < 0 || place.index >= count) {

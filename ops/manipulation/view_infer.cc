@@ -1,5 +1,8 @@
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ops/infer.h"
 #include "ops/manipulation/manipulation_infer.h"
 #include "ops/manipulation/slice_range.h"
@@ -8,6 +11,11 @@
 
 namespace proa::inline v0::ops::infer {
 namespace {
+
+// As the caller wrote it: -1 is not an unknown size there.
+std::string AsGiven(const IntArray& shape) {
+  return absl::StrCat("[", absl::StrJoin(shape.values(), ", "), "]");
+}
 
 // reshape with a kept (0) or inferred (-1) size; see the schema for the rules.
 Shape ReshapeOf(const char* op, const Tensor& x, const IntArray& shape) {
@@ -18,7 +26,7 @@ Shape ReshapeOf(const char* op, const Tensor& x, const IntArray& shape) {
   for (int i = 0; i < out.rank(); ++i) {
     if (out[i] == -1) {
       PROA_REQUIRE(inferred < 0, op, ": more than one size is -1 in ",
-                   ToString(shape.values()), "; x is ", Describe(x));
+                   AsGiven(shape), "; x is ", Describe(x));
       inferred = i;
     }
     literal_zero |= out[i] == 0;

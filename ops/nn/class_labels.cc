@@ -9,7 +9,7 @@ namespace {
 
 [[noreturn]] void RefuseLabels(const char* op, const Tensor& label) {
   ThrowTypeError(std::string(op) + ": labels must be integers; label is " +
-                 Describe(label));
+                 Describe(label) + "; astype('int64') casts it");
 }
 
 }  // namespace

@@ -9,17 +9,30 @@
 namespace proa::inline v0::python {
 namespace {
 
-[[noreturn]] void FailCount(const Signature& s, Py_ssize_t given, bool method) {
+// For x.reshape(3, 2), where a list is one argument.
+std::string ListHint(PyObject* const* args, Py_ssize_t nargs) {
+  std::string list;
+  const Py_ssize_t first = nargs > 0 && !PyLong_CheckExact(args[0]) ? 1 : 0;
+  if (nargs - first < 2) return "";
+  for (Py_ssize_t i = first; i < nargs; ++i) {
+    if (!PyLong_CheckExact(args[i])) return "";
+    absl::StrAppend(&list, i == first ? "" : ", ", TextOf(args[i]));
+  }
+  return absl::StrCat("; a list is one argument: [", list, "]");
+}
+
+[[noreturn]] void FailCount(const Signature& s, PyObject* const* args,
+                            Py_ssize_t nargs, Py_ssize_t given, bool method) {
   const int self = method ? 1 : 0;
   const std::string takes =
       s.num_required == s.num_params
           ? absl::StrCat(s.num_params - self)
           : absl::StrCat("from ", std::max(s.num_required - self, 0), " to ",
                          s.num_params - self);
-  ThrowCallError(
-      absl::StrCat(s.op, "() takes ", takes, " positional argument",
-                   s.num_params - self == 1 ? "" : "s", " but ", given - self,
-                   given - self == 1 ? " was given" : " were given"));
+  ThrowCallError(absl::StrCat(
+      s.op, "() takes ", takes, " positional argument",
+      s.num_params - self == 1 ? "" : "s", " but ", given - self,
+      given - self == 1 ? " was given" : " were given", ListHint(args, nargs)));
 }
 
 [[noreturn]] void FailMissing(const Signature& s, PyObject* const* out) {
@@ -66,7 +79,7 @@ void BindSlow(const Signature& s, PyObject* self, PyObject* const* args,
       (args[nargs - 1] == Py_None || PyUnicode_Check(args[nargs - 1]))) {
     --given;
   }
-  if (given > s.num_params) FailCount(s, given, first != 0);
+  if (given > s.num_params) FailCount(s, args, nargs, given, first != 0);
   for (Py_ssize_t i = first; i < given; ++i) out[i] = args[i - first];
   const Py_ssize_t keywords =
       kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);

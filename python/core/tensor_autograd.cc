@@ -76,6 +76,16 @@ PyObject* GetData(PyObject* o, void*) {
   return Guarded([&] { return Wrap(autograd::Detach(Unwrap(o))); });
 }
 
+// As in the reference that is no error; but who calls backward wants gradients.
+void WarnOfNoGraph() {
+  CheckStatus(PyErr_WarnEx(
+      PyExc_UserWarning,
+      "backward: no parameter gets a gradient: stop_gradient of the tensor is "
+      "True; was it computed under no_grad, detached, or from values of which "
+      "none has stop_gradient=False?",
+      1));
+}
+
 constexpr const char* backward_names[] = {"self", "grad_tensor",
                                           "retain_graph"};
 constinit Signature backward_signature("backward", backward_names, 3, 1);
@@ -88,6 +98,8 @@ PyObject* Backward(PyObject* self, PyObject* const* args, Py_ssize_t nargs,
     const OptionalTensorArg grad(backward_signature, 1, a);
     autograd::BackwardOptions options;
     options.retain_graph = Given(a[2]) && ToBool(backward_signature, 2, a[2]);
+    const Tensor& t = Unwrap(self);
+    if (!autograd::RequiresGrad(t) && !t.is_symbolic()) WarnOfNoGraph();
     RunBackward({&Unwrap(self), 1}, {&grad.get(), 1}, options);
     Py_RETURN_NONE;
   });

@@ -15,7 +15,8 @@ def as_dtype(dtype):
     try:
         return _C.DType(dtype)
     except TypeError:
-        raise _C.located(TypeError(f"dtype: {dtype!r} is not an element type of tensors")) from None
+        hint = "; if it is a size, put all sizes into one list: [2, 3]" if isinstance(dtype, int) else ""
+        raise _C.located(TypeError(f"dtype: {dtype!r} is not an element type of tensors{hint}")) from None
 
 
 def convert_dtype(dtype):

@@ -104,6 +104,13 @@ class Accuracy(Metric):
     def update(self, correct, *args):
         """Adds what `compute` gave; returns the accuracy of this batch (a list for several k)."""
         correct = _array(correct)
+        if not ((correct == 0) | (correct == 1)).all():
+            raise _C.located(
+                ValueError(
+                    "Accuracy.update: correct has other values than 0 and 1; give what compute(pred, label) gives: 1 where a "
+                    "guess is right"
+                )
+            )
         samples = int(np.prod(correct.shape[:-1]))
         values = []
         for i, k in enumerate(self.topk):

@@ -86,6 +86,12 @@ class Optimizer(SavedState):
             parameters = list(parameters or ())  # in static mode: all that the program trains, at minimize
         except TypeError:
             raise wrong(kind, "parameters", "a list of parameters", parameters) from None
+        if not parameters and not _C.in_static_mode():
+            warnings.warn(
+                f"{kind}: parameters is empty, so that nothing is trained; a layer knows the layers and parameters that are "
+                "attributes of it, not those in lists and dicts of Python: LayerList, LayerDict and ParameterList hold them",
+                stacklevel=3,
+            )
         self._learning_rate = learning_rate
         self._lr_tensor = None
         self._lr_filled = None  # once a program has the tensor: its version when it was filled

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 from proa import _C
+from proa.framework.attributes import wrong
 from proa.framework.grad_mode import no_grad
 from proa.optimizer.lr import LRScheduler
 
@@ -45,6 +46,8 @@ class SavedState:
         Names are those of parameters, so both optimizers must hold parameters of the
         same names; a warning says if none fits. Values for accumulators that do not exist yet are kept until they do.
         """
+        if not hasattr(state_dict, "keys"):
+            raise wrong("set_state_dict", "state_dict", "a dict, as paddle.load gives it", state_dict)
         state = dict(state_dict)
         schedule = state.pop("LR_Scheduler", None)
         if schedule is not None and isinstance(self._learning_rate, LRScheduler):

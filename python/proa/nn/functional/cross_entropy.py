@@ -28,10 +28,11 @@ def _label_at_axis(op, label, input, axis):
         return _C.ops.unsqueeze(label, axis), True
     if given == [*shape[:axis], 1, *shape[axis + 1 :]] or -1 in given or -1 in shape:
         return label, False
+    hint = "; pass soft_label=True for probabilities of classes, such as one-hot labels" if given == list(shape) else ""
     raise _C.located(
         ValueError(
             f"{op}: label must have the shape of input without axis {axis}, {without}, or with 1 there; "
-            f"input is {list(shape)}, label is {given} {label.dtype.name}"
+            f"input is {list(shape)}, label is {given} {label.dtype.name}{hint}"
         )
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Self
 
 from proa import _C
+from proa.framework.attributes import wrong
 from proa.framework.dtype import as_dtype, convert_dtype
 from proa.framework.parameter import ParamAttr, Parameter, make_parameter
 from proa.nn.layer import paths, use
@@ -512,6 +513,10 @@ class Layer:
             >>> b.set_state_dict(a.state_dict())
             ([], [])
         """
+        if not hasattr(state_dict, "keys"):
+            raise wrong(
+                "set_state_dict", "state_dict", "a dict of tensors by name, as paddle.load gives it", state_dict
+            )
         matched, missing, misfits = [], [], {}
         unused = dict.fromkeys(key for key in state_dict if key != "StructuredToParameterName@@")
         own = self.state_dict(use_hook=False)
@@ -521,6 +526,8 @@ class Layer:
                 missing.append((key, target))
                 continue
             value = state_dict[key]
+            if not hasattr(value, "shape"):
+                raise wrong("set_state_dict", repr(key), "a Tensor or an array", value)
             if list(value.shape) != list(target.shape):
                 missing.append((key, None))
                 misfits[key] = f"{key!r} is {list(target.shape)}, but {list(value.shape)} in the given state"

@@ -33,8 +33,10 @@ def _is_numpy_image(img):
 
 
 def _check(what, img):
-    if not (_is_pil_image(img) or _is_numpy_image(img) or _is_tensor_image(img)):
-        kind = f"an array of rank {img.ndim}" if isinstance(img, np.ndarray) else type(img).__name__
+    if not (_is_pil_image(img) or _is_numpy_image(img) or _is_tensor_image(img) and img.ndim >= 3):
+        kind = type(img).__name__
+        if isinstance(img, (np.ndarray, _C.Tensor)):
+            kind = f"{'a Tensor' if _is_tensor_image(img) else 'an array'} of rank {img.ndim}"
         raise _C.located(
             TypeError(
                 f"{what}: img must be a Pillow image, an ndarray [H, W, C] or [H, W], or a Tensor [C, H, W], not {kind}"

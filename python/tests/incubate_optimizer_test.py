@@ -219,3 +219,36 @@ def test_the_mean_of_16_bit_parameters_is_summed_in_float32():
         average.step()
     with average.apply():
         assert p.dtype == proa.bfloat16 and p.astype("float32").numpy().tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("stopped", [1, 2, 3, 4])
+def test_lookahead_goes_on_from_its_state(stopped):
+    """With the inner optimizer's accumulators and schedule, which the state has too."""
+
+    def started(values=None):
+        with proa.utils.unique_name.guard():
+            net = proa.nn.Linear(3, 2)
+        schedule = proa.optimizer.lr.StepDecay(0.1, 2)
+        ahead = LookAhead(proa.optimizer.Momentum(schedule, parameters=net.parameters()), alpha=0.5, k=3)
+        net.set_state_dict(values or {"weight": np.ones([3, 2], "float32"), "bias": np.zeros([2], "float32")})
+        return net, schedule, ahead
+
+    def trained(net, schedule, ahead, steps):
+        for _ in range(steps):
+            net(proa.ones([4, 3])).square().mean().backward()
+            ahead.step()
+            ahead.clear_grad()
+            schedule.step()
+        return {name: value.numpy() for name, value in net.state_dict().items()}
+
+    wanted = trained(*started(), 7)
+    first = started()
+    values = trained(*first, stopped)
+    net, schedule, ahead = started(values)
+    ahead.set_state_dict(first[2].state_dict())
+    found = trained(net, schedule, ahead, 7 - stopped)
+    for name, want in wanted.items():
+        np.testing.assert_array_equal(found[name], want)
+    # A state without the inner optimizer's, as it was once, is taken for the slow parameters alone.
+    old = {k: v for k, v in ahead.state_dict().items() if "_slow_" in k or k == "lookahead_steps"}
+    started(values)[2].set_state_dict(old)

@@ -1,5 +1,7 @@
 """LookAhead: slow parameters that follow those of another optimizer (Zhang and others, 2019)."""
 
+import re
+
 from proa import _C
 from proa.framework.grad_mode import no_grad
 from proa.optimizer.optimizer import Optimizer
@@ -82,15 +84,20 @@ class LookAhead(Optimizer):
                     stepping._written[param.name] = param.inplace_version
 
     def state_dict(self):
-        """The slow parameters, and how many steps there were. The inner optimizer has a state of its own."""
-        state = super().state_dict()
+        """The slow parameters, how many steps there were, and the state of the inner optimizer."""
+        state = self.inner_optimizer.state_dict()
+        state.update(super().state_dict())
         state["lookahead_steps"] = self._steps
         return state
 
     def set_state_dict(self, state_dict):
-        """Takes over what `state_dict` gave."""
+        """Takes over what `state_dict` gave; the inner optimizer its part, if it has one there."""
         state = dict(state_dict)
         self._steps = int(state.pop("lookahead_steps", self._steps))
-        super().set_state_dict(state)
+        slow = {name: value for name, value in state.items() if re.search(f"_{self._slow_str}_\\d+$", name)}
+        inner = {name: value for name, value in state.items() if name not in slow}
+        if inner:
+            self.inner_optimizer.set_state_dict(inner)
+        super().set_state_dict(slow)
 
     set_dict = set_state_dict

@@ -81,6 +81,32 @@ CASES = {
         TypeError,
         "resize: img must be a Pillow image, an ndarray [H, W, C] or [H, W], or a Tensor [C, H, W], not a Tensor of rank 2",
     ),
+    "pixels before channels": (
+        lambda: paddle.vision.transforms.Normalize([0.5] * 3, [0.5] * 3)(np.zeros((4, 5, 3), "uint8")),
+        ValueError,
+        "not [0.5, 0.5, 0.5]; img is [4, 5, 3]; of data_format CHW it has 4 channels",
+    ),
+    "the class of a part": (
+        lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer, 2),
+        TypeError,
+        "TransformerEncoder: encoder_layer must be a layer, which is the first, not type",
+    ),
+    "a part that says nothing of its settings": (
+        lambda: nn.TransformerDecoder(nn.Linear(2, 2), 2),
+        TypeError,
+        "TransformerDecoder: decoder_layer must be a layer with a dict `_config`",
+    ),
+    "a layer whose gradients are clipped": (
+        lambda: nn.utils.clip_grad_norm_(nn.Linear(2, 2), 1.0),
+        TypeError,
+        "clip_grad_norm_: parameters must be tensors, as of model.parameters(), not Linear",
+    ),
+    "names of parameters": (
+        lambda: nn.utils.clip_grad_value_(nn.Linear(2, 2).named_parameters(), 1.0),
+        TypeError,
+        "clip_grad_value_: parameters must be tensors, as of model.parameters(), not tuple",
+    ),
+    "a seed": (lambda: paddle.seed("a"), TypeError, "seed: seed must be an int, not str"),
     "no device": (lambda: paddle.set_device("gpu"), ValueError, "has loaded none for 'gpu'; compute on 'cpu'"),
 }
 
@@ -131,3 +157,12 @@ def test_what_is_right_is_not_warned_of():
     x.stop_gradient = False
     x.backward()
     assert x.grad is not None
+
+
+def test_a_page_in_the_place_of_a_file(tmp_path):
+    (tmp_path / "net.pdparams").write_text("<!DOCTYPE html><html><head><title>404</title></head></html>")
+    with pytest.raises(ValueError, match="or no file of tensors; it begins with the text '<!DOCTYP'"):
+        paddle.load(str(tmp_path / "net.pdparams"))
+    (tmp_path / "net.pdparams").write_bytes(b"\x93\xff" * 40)
+    with pytest.raises(ValueError, match="or no file of tensors\n"):
+        paddle.load(str(tmp_path / "net.pdparams"))

@@ -326,6 +326,11 @@ def read_stream(stream, path, alone=True):
     return Contents(arrays, opened.tree, opened.key, opened.companions)
 
 
+def _beginning(start):
+    """Of a page or a pointer that was downloaded in place of the file, what it begins with."""
+    return f"; it begins with the text {start.decode()!r}" if start.isascii() and start.decode().isprintable() else ""
+
+
 def _read_header(path, stream, size):
     start = stream.read(8)
     if len(start) < 8:
@@ -335,7 +340,7 @@ def _read_header(path, stream, size):
         raise _C.located(
             FileError(
                 f"{path}: the header should take {length} bytes, but the file has {size - 8} after its length; "
-                "it is cut off, or no file of tensors"
+                f"it is cut off, or no file of tensors{_beginning(start)}"
             )
         )
     text = stream.read(length)

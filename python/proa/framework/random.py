@@ -1,6 +1,7 @@
 """The state of the random generators."""
 
 from proa import _C
+from proa.framework.attributes import wrong
 
 _seeded = False
 
@@ -26,7 +27,11 @@ def seed(seed):
         True
     """
     global _seeded
-    made = _C.seed(int(seed))
+    try:
+        number = int(seed)
+    except (TypeError, ValueError):
+        raise wrong("seed", "seed", "an int", seed) from None
+    made = _C.seed(number)
     _seeded = True
     return made
 

@@ -16,6 +16,18 @@ from proa.nn.layer.layers import Layer
 from proa.nn.layer.norm import LayerNorm
 
 
+def _made_like(owner, parameter, first, count):
+    """`count` layers: the first one, and others of its class that are made by its settings."""
+    count = checked_layers(owner, count, 0)
+    if isinstance(first, type) or not isinstance(first, Layer):
+        raise wrong(owner, parameter, "a layer, which is the first", first)
+    if count > 1 and not hasattr(first, "_config"):
+        raise wrong(
+            owner, parameter, "a layer with a dict `_config`, the arguments that the others are made with", first
+        )
+    return [first if i == 0 else type(first)(**first._config) for i in range(count)]
+
+
 def _attrs(attr, count):
     """An attr for each of `count` layers: a list gives its items, one attr is copied (names made unique)."""
     if isinstance(attr, (list, tuple)):
@@ -152,12 +164,7 @@ class TransformerEncoder(Layer):
 
     def __init__(self, encoder_layer, num_layers, norm=None):
         super().__init__()
-        self.layers = LayerList(
-            [
-                encoder_layer if i == 0 else type(encoder_layer)(**encoder_layer._config)
-                for i in range(checked_layers("TransformerEncoder", num_layers, 0))
-            ]
-        )
+        self.layers = LayerList(_made_like("TransformerEncoder", "encoder_layer", encoder_layer, num_layers))
         self.num_layers, self.norm = num_layers, norm
 
     def forward(self, src, src_mask=None, cache=None):
@@ -245,12 +252,7 @@ class TransformerDecoder(Layer):
 
     def __init__(self, decoder_layer, num_layers, norm=None):
         super().__init__()
-        self.layers = LayerList(
-            [
-                decoder_layer if i == 0 else type(decoder_layer)(**decoder_layer._config)
-                for i in range(checked_layers("TransformerDecoder", num_layers, 0))
-            ]
-        )
+        self.layers = LayerList(_made_like("TransformerDecoder", "decoder_layer", decoder_layer, num_layers))
         self.num_layers, self.norm = num_layers, norm
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, cache=None):

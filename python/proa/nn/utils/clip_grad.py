@@ -1,7 +1,7 @@
 """Clipping of the gradients that parameters hold."""
 
 from proa import _C
-from proa.framework.attributes import known_real
+from proa.framework.attributes import known_real, wrong
 from proa.framework.grad_mode import no_grad
 from proa.nn.clip import scaled
 from proa.tensor.linalg import norm
@@ -27,7 +27,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
         >>> bool(net.weight.grad.norm() <= 1.0)
         True
     """
-    parameters = [parameters] if isinstance(parameters, _C.Tensor) else list(parameters)
+    parameters = _listed("clip_grad_norm_", parameters)
     with_grad = [p for p in parameters if p.grad is not None]
     if not with_grad:
         return _C.to_tensor(0.0)
@@ -58,12 +58,25 @@ def clip_grad_value_(parameters, clip_value):
         >>> net.weight.grad.flatten().tolist()
         [1.0, 1.0]
     """
-    parameters = [parameters] if isinstance(parameters, _C.Tensor) else list(parameters)
+    parameters = _listed("clip_grad_value_", parameters)
     if clip_value < 0:
         raise _C.located(ValueError(f"clip_grad_value_: clip_value must not be negative; it is {clip_value}"))
     for p in parameters:
         if p.grad is not None:
             _replace(p, _C.ops.clip(p.grad, -float(clip_value), float(clip_value)))
+
+
+def _listed(op, parameters):
+    if isinstance(parameters, _C.Tensor):
+        return [parameters]
+    try:
+        parameters = list(parameters)
+    except TypeError:
+        raise wrong(op, "parameters", "tensors, as of model.parameters()", parameters) from None
+    for p in parameters:
+        if not isinstance(p, _C.Tensor):
+            raise wrong(op, "parameters", "tensors, as of model.parameters()", p)
+    return parameters
 
 
 def _replace(parameter, grad):

@@ -163,5 +163,10 @@ def _per_channel(name, value, img, chw):
         raise wrong("normalize", name, wanted, value) from None
     shape = img.shape if hasattr(img, "shape") else (*img.size[::-1], len(img.getbands()))
     if array.size != 1 and len(shape) > 2 and shape[-3 if chw else -1] not in (1, array.size) or not array.size:
-        raise _C.located(ValueError(f"normalize: {name} must be {wanted}, not {value!r}; img is {list(shape)}"))
+        order = (
+            f"; of data_format {'CHW' if chw else 'HWC'} it has {shape[-3 if chw else -1]} channels"
+            if len(shape) > 2
+            else ""
+        )
+        raise _C.located(ValueError(f"normalize: {name} must be {wanted}, not {value!r}; img is {list(shape)}{order}"))
     return array

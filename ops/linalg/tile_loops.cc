@@ -117,6 +117,35 @@ void WriteBlock(const TileProduct& p, int64_t first, int64_t rows,
   }
 }
 
+// 16 vectors of 16 elements of 32 bits, exchanged: vector i holds element i of
+// each.
+void Transpose(__m512i (&v)[16]) {
+  __m512i t[16];
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_epi32(v[i], v[i + 1]);
+    t[i + 1] = _mm512_unpackhi_epi32(v[i], v[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4) {
+    v[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+    v[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+    v[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+    v[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+  }
+  // v[4 * i + j] holds, of vectors 4 * i to 4 * i + 3, elements j, 4 + j, 8 + j
+  // and 12 + j.
+  for (int j = 0; j < 4; ++j) {
+    const __m512i low = _mm512_shuffle_i32x4(v[j], v[4 + j], 0x88);
+    const __m512i high = _mm512_shuffle_i32x4(v[8 + j], v[12 + j], 0x88);
+    const __m512i low_odd = _mm512_shuffle_i32x4(v[j], v[4 + j], 0xdd);
+    const __m512i high_odd = _mm512_shuffle_i32x4(v[8 + j], v[12 + j], 0xdd);
+    t[j] = _mm512_shuffle_i32x4(low, high, 0x88);
+    t[4 + j] = _mm512_shuffle_i32x4(low_odd, high_odd, 0x88);
+    t[8 + j] = _mm512_shuffle_i32x4(low, high, 0xdd);
+    t[12 + j] = _mm512_shuffle_i32x4(low_odd, high_odd, 0xdd);
+  }
+  for (int i = 0; i < 16; ++i) v[i] = t[i];
+}
+
 // 16 columns and 32 rows of B, pairs of rows side by side. Columns from `count`
 // on are zeros.
 void PackTile(const TilePack& p, const uint16_t* from, int64_t count,
@@ -138,10 +167,14 @@ void PackTile(const TilePack& p, const uint16_t* from, int64_t count,
       _mm512_store_si512(to + r * 32, _mm512_permutexvar_epi16(order, pair));
     }
   } else if (p.row_stride == 1) {
-    for (int64_t j = 0; j < count; ++j) {
-      for (int64_t r = 0; r < kPairs; ++r)
-        std::memcpy(to + r * 32 + j * 2, from + j * p.column_stride + 2 * r, 4);
+    __m512i pairs[kPairs];
+    for (int64_t j = 0; j < kPairs; ++j) {
+      pairs[j] = j < count ? _mm512_loadu_si512(from + j * p.column_stride)
+                           : _mm512_setzero_si512();
     }
+    Transpose(pairs);
+    for (int64_t r = 0; r < kPairs; ++r)
+      _mm512_store_si512(to + r * 32, pairs[r]);
   } else {
     for (int64_t j = 0; j < count; ++j) {
       for (int64_t i = 0; i < kTileDepth; ++i)

@@ -2,6 +2,7 @@
 // image models have, both with B in the order that they want. The limit is the
 // rate of the tiles: 1024 multiply-adds a cycle and core, half of it where
 // operands come from the second cache.
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "ops/linalg/gemm_then.h"
 #include "ops/linalg/tile_product.h"
 #include "tensor/bfloat16.h"
+#include "tensor/dtype.h"
+#include "tensor/tensor.h"
 
 namespace proa::inline v0::ops {
 namespace {
@@ -23,34 +26,35 @@ void SetFlops(benchmark::State& state) {
                          benchmark::Counter::kIsIterationInvariantRate);
 }
 
+Tensor Filled(int64_t size) {
+  Tensor t = Tensor::Empty({size}, DType::kBFloat16);
+  std::fill_n(t.data<bfloat16>(), size, bfloat16(0.5f));
+  return t;
+}
+
 void Tiles(benchmark::State& state) {
   if (!HasTiles()) return state.SkipWithError("no AMX");
   const int64_t m = state.range(0), k = state.range(1), n = state.range(2);
-  const std::vector<bfloat16> a(m * k, bfloat16(0.5f)),
-      b(k * n, bfloat16(0.25f));
-  std::vector<bfloat16> c(m * n);
-  struct alignas(64) Line {
-    char bytes[64];
-  };
-  std::vector<Line> panels(CountPanels(n) * PanelBytes(1, k) / 64);
+  const Tensor a = Filled(m * k), b = Filled(k * n), c = Filled(m * n);
+  const Tensor panels = Filled(CountPanels(n) * PanelBytes(1, k) / 2);
   TilePack pack;
   pack.depth = k;
   pack.columns = n;
-  pack.from = b.data();
+  pack.from = b.raw_data();
   pack.row_stride = n;
   pack.column_stride = 1;
-  pack.to = panels.data();
+  pack.to = panels.raw_data();
   PackInTiles(pack);
   constexpr int64_t kNoTap = 0;
   TileProduct p;
   p.rows = m;
   p.columns = n;
   p.depth = k;
-  p.a = a.data();
+  p.a = a.raw_data();
   p.a_row_bytes = k * 2;
   p.tap_bytes = &kNoTap;
-  p.panels = panels.data();
-  p.c = c.data();
+  p.panels = panels.raw_data();
+  p.c = c.raw_data();
   p.c_row_bytes = n * 2;
   for (auto _ : state) MultiplyInTiles(p, [](const GemmPart&) {});
   SetFlops(state);
@@ -70,10 +74,16 @@ void OneDnn(benchmark::State& state) {
                          desc(m, n, memory::format_tag::ab)),
       engine);
   const dnnl::matmul matmul(pd);
+  // Pages that nobody has written are one page of zeros.
+  const auto filled = [](const memory::desc& desc) {
+    return Filled(static_cast<int64_t>(desc.get_size()) / 2);
+  };
+  const Tensor a = filled(pd.src_desc()), b = filled(pd.weights_desc()),
+               c = filled(pd.dst_desc());
   const std::unordered_map<int, memory> args = {
-      {DNNL_ARG_SRC, memory(pd.src_desc(), engine)},
-      {DNNL_ARG_WEIGHTS, memory(pd.weights_desc(), engine)},
-      {DNNL_ARG_DST, memory(pd.dst_desc(), engine)}};
+      {DNNL_ARG_SRC, memory(pd.src_desc(), engine, a.raw_data())},
+      {DNNL_ARG_WEIGHTS, memory(pd.weights_desc(), engine, b.raw_data())},
+      {DNNL_ARG_DST, memory(pd.dst_desc(), engine, c.raw_data())}};
   for (auto _ : state) {
     matmul.execute(stream, args);
     stream.wait();

@@ -252,6 +252,29 @@ def test_bilateral_slice(offset):
     np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("longest", [0, 1, 3])
+def test_warprnnt(longest):
+    """Of samples of all lengths, with probabilities of 0; labels beyond the lengths are not read."""
+    n, steps, classes, blank = 5, 4, 6, 2
+    x = _randn(n, steps, longest + 1, classes)
+    x = x - np.log(np.exp(x).sum(-1, keepdims=True))
+    x[0, 1, 0, 0] = -np.inf
+    labels = _R.choice([0, 1, 3, 4, 5], (n, max(longest, 1))).astype("int32")[:, : max(longest, 1)]
+    lengths, counts = _R.randint(1, steps + 1, n).astype("int32"), _R.randint(0, longest + 1, n).astype("int32")
+    labels[np.arange(labels.shape[1]) >= counts[:, None]] = -1
+    inputs = {"input": x, "label": labels, "input_lengths": lengths, "label_lengths": counts}
+    (found,) = _one("warprnnt", inputs, ("loss",), attributes={"blank": blank, "fastemit_lambda": 0.0})
+    for i in range(n):
+        alpha = np.full([lengths[i], counts[i] + 1], -np.inf)
+        for t, u in np.ndindex(alpha.shape):
+            before = [0.0] if t == u == 0 else []
+            before += [alpha[t - 1, u] + x[i, t - 1, u, blank]] if t else []
+            before += [alpha[t, u - 1] + x[i, t, u - 1, labels[i, u - 1]]] if u else []
+            alpha[t, u] = np.logaddexp.reduce(before)
+        want = -(alpha[-1, -1] + x[i, lengths[i] - 1, counts[i], blank])
+        np.testing.assert_allclose(found[i], want, rtol=1e-4, atol=1e-4)
+
+
 def test_unpool3d():
     x = _randn(1, 2, 2, 2, 2)
     places = np.stack([_R.permutation(64)[:8] for _ in range(2)]).reshape(1, 2, 2, 2, 2).astype("int32")

@@ -291,6 +291,31 @@ void RunProduct(const ConvGeometry& g, const ConvData& data) {
   Gemm(p);
 }
 
+// x = y * weight of float32, of a pointwise convolution: the weight as it lies.
+// Of few pixels it is faster, since weights whose gradients are asked for
+// change with each step, and would be packed for them alone: 49 pixels, 2048 to
+// 512 channels take 1.1 ms, and packed 2.6.
+bool IsInputProduct(const ConvGeometry& g, DType dtype) {
+  constexpr int64_t kFewPixels = 1024;
+  return dtype == DType::kFloat32 && IsPointwise(g) && g.groups == 1 &&
+         g.batch * g.out_pixels() <= kFewPixels;
+}
+
+void RunInputProduct(const ConvGeometry& g, const ConvData& data) {
+  GemmProblem p;
+  p.m = g.batch * g.out_pixels();
+  p.n = g.in_channels;
+  p.k = g.out_channels;
+  p.a.data = data.y.raw_data();
+  p.a.row_stride = p.k;
+  p.a.column_stride = 1;
+  p.b.data = data.weight.raw_data();
+  p.b.row_stride = p.n;
+  p.b.column_stride = 1;
+  p.c = data.x.raw_data();
+  Gemm(p);
+}
+
 // The convolution that gives the input gradient of one of stride 1: with the
 // taps of the weight turned round and its channels exchanged. False if its
 // padding would be negative.
@@ -360,6 +385,10 @@ bool ConvInputGradOneDnn(const ConvGeometry& g, const ConvData& data) {
     if (!ConvInputGradOneDnn(taken, {pixels, data.weight, data.bias, data.y}))
       return false;
     SpreadPixels(g, pixels, data.x);
+    return true;
+  }
+  if (IsInputProduct(g, dtype)) {
+    RunInputProduct(g, data);
     return true;
   }
   if (has_adjoint) {

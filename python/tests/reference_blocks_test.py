@@ -275,6 +275,19 @@ def test_warprnnt(longest):
         np.testing.assert_allclose(found[i], want, rtol=1e-4, atol=1e-4)
 
 
+def test_random_crop():
+    """Each image is cut at a place of its own, and all places come up."""
+    x = np.arange(60 * 2 * 4 * 5, dtype="float32").reshape(60, 2, 4, 5)
+    (found,) = _one("random_crop", {"X": x}, attributes={"shape": [2, 3, 2], "startup_seed": 0})
+    assert found.shape == (60, 2, 3, 2)
+    places = set()
+    for image, part in zip(x, found):
+        top, left = np.unravel_index(int(part[0, 0, 0] - image[0, 0, 0]), (4, 5))
+        np.testing.assert_array_equal(part, image[:, top : top + 3, left : left + 2])
+        places.add((top, left))
+    assert places == {(i, j) for i in range(2) for j in range(4)}
+
+
 def test_unpool3d():
     x = _randn(1, 2, 2, 2, 2)
     places = np.stack([_R.permutation(64)[:8] for _ in range(2)]).reshape(1, 2, 2, 2, 2).astype("int32")

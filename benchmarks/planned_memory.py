@@ -9,6 +9,8 @@ the second. What ops need inside, beside their results, is in the first alone.
 
 import argparse
 import gc
+import math
+import re
 
 import networks
 import numpy as np
@@ -19,11 +21,22 @@ from proa.static.replay import parse
 from proa.vision import models
 
 _BYTES = {"float32": 4, "int64": 8, "int32": 4, "bool": 1, "uint8": 1}
+_TYPE = re.compile(r"\[([^\]]*)\] (\w+)")
 _VIEWS = {op["name"] for op in _C.op_registry() if op["fuse"] in ("view", "broadcast")}
 
 
 def _made(call):
     return [n for part in call.results for n in (part if isinstance(part, list) else [part])]
+
+
+def _bytes_made(call):
+    """Bytes of what it makes, by value, as its line says them: passes make values that the program does not have."""
+    types = _TYPE.findall(call.line.rpartition(" : ")[2])
+    made = _made(call)
+    if len(types) != len(made):  # of an operation with regions, whose line goes on behind them
+        return {}
+    sizes = [math.prod(int(n) for n in dims.split(",") if n) * _BYTES[dtype] for dims, dtype in types]
+    return dict(zip(made, sizes))
 
 
 def bound(program, outputs):
@@ -37,7 +50,10 @@ def bound(program, outputs):
     own = lambda n: owner.get(n, n)
     last = {own(n): k for k, call in enumerate(calls) for n in call.values()}
     last.update((own(program.value_number(t)), len(calls)) for t in outputs)
-    size = lambda n: int(np.prod(program.value(n).shape)) * _BYTES[program.value(n).dtype.name]
+    known = {n: size for call in calls for n, size in _bytes_made(call).items()}
+    size = lambda n: (
+        known[n] if n in known else int(np.prod(program.value(n).shape)) * _BYTES[program.value(n).dtype.name]
+    )
     alive, most = {}, 0
     for k, call in enumerate(calls):
         alive.update((n, size(n)) for n in _made(call) if n not in owner)

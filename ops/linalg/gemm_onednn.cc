@@ -75,6 +75,13 @@ bool AnyRepeats(const GemmProblem& p) {
   return false;
 }
 
+// A long sum over the columns of A, where C is small.
+bool IsLongSumOverColumns(const GemmProblem& p) {
+  constexpr int64_t kLongSum = 2048, kSmall = 1 << 20;
+  const bool by_rows = p.a.column_stride == 1 && p.a.row_stride == p.k;
+  return !by_rows && p.k >= kLongSum && p.m * p.n < kSmall;
+}
+
 // Whether oneDNN 2.6 divides sums of a product over k among its threads, so
 // that bits depend on their number: those of float32 that it does not copy into
 // another order first, so all of them without AVX-512, and thin ones; and long
@@ -82,12 +89,22 @@ bool AnyRepeats(const GemmProblem& p) {
 // random products on up to 16 threads, those that differed had k > 2048 and
 // m * n < 2^17.)
 bool BitsDependOnThreads(const GemmProblem& p) {
-  constexpr int64_t kThin = 8, kLongSum = 2048, kSmall = 1 << 20;
-  const bool by_rows = p.a.column_stride == 1 && p.a.row_stride == p.k;
-  const bool divided = !by_rows && p.k >= kLongSum && p.m * p.n < kSmall;
-  const bool copied = has_avx512 && p.m >= kThin && p.n >= kThin && !divided &&
-                      IsDense(p.a, p.m, p.k) && IsDense(p.b, p.k, p.n);
+  constexpr int64_t kThin = 8;
+  const bool copied = has_avx512 && p.m >= kThin && p.n >= kThin &&
+                      !IsLongSumOverColumns(p) && IsDense(p.a, p.m, p.k) &&
+                      IsDense(p.b, p.k, p.n);
   return p.dtype == DType::kFloat32 && !copied;
+}
+
+// Whether A is better copied row after row: columns that lie whole pages apart
+// have few places in a cache, and pieces of such a product take up to a third
+// longer.
+bool PaysToTurn(const GemmProblem& p) {
+  constexpr int64_t kPage = 4096, kMany = 128;
+  return p.dtype == DType::kFloat32 && p.batch.empty() && has_avx512 &&
+         IsLongSumOverColumns(p) && p.a.row_stride == 1 && p.m >= kMany &&
+         p.n >= kMany &&
+         p.a.column_stride * static_cast<int64_t>(sizeof(float)) % kPage == 0;
 }
 
 bool RunReadable(const GemmProblem& p);
@@ -190,13 +207,15 @@ bool GemmOneDnn(const GemmProblem& p) {
     RunInPanels(p, [](const GemmPart&) {});
     return true;
   }
-  if (CanBeReadInPlace(p.batch, p.a, p.m, p.k) &&
+  const bool turned = PaysToTurn(p);
+  if (!turned && CanBeReadInPlace(p.batch, p.a, p.m, p.k) &&
       CanBeReadInPlace(p.batch, p.b, p.k, p.n)) {
     return RunReadable(p);
   }
   IntrusivePtr<Storage> a_buffer, b_buffer;
   GemmProblem readable = p;
-  readable.a = Readable(p.batch, p.a, p.m, p.k, p.dtype, a_buffer);
+  readable.a =
+      (turned ? ByRows : Readable)(p.batch, p.a, p.m, p.k, p.dtype, a_buffer);
   readable.b = Readable(p.batch, p.b, p.k, p.n, p.dtype, b_buffer);
   return RunReadable(readable);
 }

@@ -6,6 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "ops/onednn/packed_weights.h"
+#include "ops/primitives/cpu/strided_copy.h"
 #include "tensor/dtype.h"
 #include "tensor/place.h"
 #include "tensor/tensor.h"
@@ -22,18 +23,6 @@ bool OneIsDense(int64_t rows, int64_t columns, int64_t row_stride,
   return by_rows || by_columns;
 }
 
-template <typename T>
-void Pack(const T* source, const DimVector& dims, const DimVector& strides,
-          size_t d, T*& to) {
-  const int64_t n = dims[d], s = strides[d];
-  if (d + 1 == dims.size()) {
-    for (int64_t i = 0; i < n; ++i) *to++ = source[i * s];
-    return;
-  }
-  for (int64_t i = 0; i < n; ++i)
-    Pack(source + i * s, dims, strides, d + 1, to);
-}
-
 // Broadcast batch dims stay broadcast.
 DimVector DenseDims(const DimVector& batch, const GemmOperand& x, int64_t rows,
                     int64_t columns) {
@@ -48,17 +37,13 @@ DimVector DenseDims(const DimVector& batch, const GemmOperand& x, int64_t rows,
 IntrusivePtr<Storage> Packed(const DimVector& batch, const GemmOperand& x,
                              int64_t rows, int64_t columns, DType dtype) {
   const DimVector dims = DenseDims(batch, x, rows, columns);
-  DimVector strides(x.batch_strides);
+  const Shape shape(dims);
+  Strides strides(x.batch_strides.begin(), x.batch_strides.end());
   strides.insert(strides.end(), {x.row_stride, x.column_stride});
   IntrusivePtr<Storage> buffer =
-      Storage::Allocate(Shape(dims).numel() * ItemSize(dtype), Place());
-  if (ItemSize(dtype) == 4) {
-    auto* to = static_cast<float*>(buffer->data());
-    Pack(static_cast<const float*>(x.data), dims, strides, 0, to);
-  } else {
-    auto* to = static_cast<uint16_t*>(buffer->data());
-    Pack(static_cast<const uint16_t*>(x.data), dims, strides, 0, to);
-  }
+      Storage::Allocate(shape.numel() * ItemSize(dtype), Place());
+  cpu::StridedCopy(shape, ItemSize(dtype), buffer->data(),
+                   ContiguousStrides(shape), x.data, strides);
   return buffer;
 }
 
@@ -124,10 +109,9 @@ Matrix Dense(DimVector dims) {
   return {std::move(dims), strides};
 }
 
-GemmOperand Readable(const DimVector& batch, const GemmOperand& x, int64_t rows,
-                     int64_t columns, DType dtype,
-                     IntrusivePtr<Storage>& buffer) {
-  if (CanBeReadInPlace(batch, x, rows, columns)) return x;
+GemmOperand ByRows(const DimVector& batch, const GemmOperand& x, int64_t rows,
+                   int64_t columns, DType dtype,
+                   IntrusivePtr<Storage>& buffer) {
   buffer = Packed(batch, x, rows, columns, dtype);
   GemmOperand dense;
   dense.data = buffer->data();
@@ -138,6 +122,13 @@ GemmOperand Readable(const DimVector& batch, const GemmOperand& x, int64_t rows,
   for (size_t d = 0; d < batch.size(); ++d)
     dense.batch_strides.push_back(x.batch_strides[d] == 0 ? 0 : strides[d]);
   return dense;
+}
+
+GemmOperand Readable(const DimVector& batch, const GemmOperand& x, int64_t rows,
+                     int64_t columns, DType dtype,
+                     IntrusivePtr<Storage>& buffer) {
+  if (CanBeReadInPlace(batch, x, rows, columns)) return x;
+  return ByRows(batch, x, rows, columns, dtype, buffer);
 }
 
 GemmOperand Padded(const DimVector& batch, const GemmOperand& x, int64_t rows,

@@ -38,6 +38,10 @@ Matrix InPlace(const DimVector& batch, const GemmOperand& x, int64_t rows,
 // Of elements side by side, row after row.
 Matrix Dense(DimVector dims);
 
+// A dense copy of the operand, row after row, kept in `buffer`.
+GemmOperand ByRows(const DimVector& batch, const GemmOperand& x, int64_t rows,
+                   int64_t columns, DType dtype, IntrusivePtr<Storage>& buffer);
+
 // The operand as oneDNN can read it: itself, or a dense copy kept in `buffer`.
 GemmOperand Readable(const DimVector& batch, const GemmOperand& x, int64_t rows,
                      int64_t columns, DType dtype,

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "ops/nn/float_copy.h"
-#include "ops/primitives/cpu/ahead.h"
 #include "ops/primitives/cpu/blocks.h"
 #include "ops/primitives/cpu/streaming.h"
 #include "ops/primitives/host_device.h"

@@ -12,7 +12,9 @@
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/mended.h"
 #include "ops/primitives/vector_math.h"
+#include "ops/primitives/vector_math_double.h"
 #include "ops/primitives/vector_trigonometry.h"
+#include "ops/primitives/vector_trigonometry_double.h"
 #include "ops/primitives/wide_math.h"
 
 namespace proa::inline v0::ops::formula {
@@ -59,9 +61,10 @@ struct FloorDivide {
       return FloorDivideFloat(a, b);
     }
   }
-  __attribute__((always_inline)) static void Block(const float* a,
-                                                   const float* b, float* out,
-                                                   int64_t n) {
+  template <class T>
+  __attribute__((always_inline)) static void Block(const T* a, const T* b,
+                                                   T* out, int64_t n) requires
+      FloorDivision::kInVectors<T> {
     RunMended<VectorFloorDivide>(out, n, a, b);
   }
 };
@@ -76,9 +79,10 @@ struct Remainder {
       return RemainderFloat(a, b);
     }
   }
-  __attribute__((always_inline)) static void Block(const float* a,
-                                                   const float* b, float* out,
-                                                   int64_t n) {
+  template <class T>
+  __attribute__((always_inline)) static void Block(const T* a, const T* b,
+                                                   T* out, int64_t n) requires
+      FloorDivision::kInVectors<T> {
     RunMended<VectorRemainder>(out, n, a, b);
   }
 };
@@ -198,11 +202,7 @@ struct Atan2 {
   static constexpr float kCost = 32;
   template <class T>
   PROA_HD static T Apply(T a, T b) {
-    if constexpr (std::is_same_v<T, float>) {
-      return vmath::Atan2(a, b);
-    } else {
-      return std::atan2(a, b);
-    }
+    return vmath::Atan2(a, b);
   }
 };
 
@@ -235,11 +235,7 @@ struct Logaddexp {
     const T larger = a > b ? a : b;
     // Infinities that are equal cannot be subtracted from each other.
     const T apart = a == b ? T(0) : a - b;
-    if constexpr (std::is_same_v<T, float>) {
-      return larger + vmath::Log1pExpOfMinusAbs(apart);
-    } else {
-      return larger + std::log1p(std::exp(-std::abs(apart)));
-    }
+    return larger + vmath::Log1pExpOfMinusAbs(apart);
   }
 };
 

@@ -140,6 +140,32 @@ TEST(VectorMathDouble, Trigonometric) {
   EXPECT_ULP(1, Atan, std::atan(x));
 }
 
+TEST(VectorMathDouble, AnglesOfPoints) {
+  std::vector<double> of = {0.0,    -0.0,    1.0,        -1.0,
+                            3.0,    1e-310,  5e-324,     1e-200,
+                            -1e200, 1.7e308, kInfDouble, -kInfDouble};
+  for (double x = 0.001; x < 1000; x *= 1.0173) {
+    of.push_back(x);
+    of.push_back(-x * 1.0007);
+  }
+  double worst = 0;
+  for (const double y : of) {
+    for (const double x : of) {
+      const long double exact =
+          std::atan2(static_cast<long double>(y), static_cast<long double>(x));
+      const double got = Atan2(y, x);
+      EXPECT_EQ(std::signbit(got), std::signbit(exact)) << y << " " << x;
+      if (exact == 0 || std::abs(exact) < 1e-300L)
+        EXPECT_NEAR(got, static_cast<double>(exact), 1e-323) << y << " " << x;
+      else
+        worst = std::max(worst, UlpError(got, exact));
+    }
+  }
+  EXPECT_LE(worst, 1.5);
+  EXPECT_NE(Atan2(kNanDouble, 1.0), Atan2(kNanDouble, 1.0));
+  EXPECT_NE(Atan2(1.0, kNanDouble), Atan2(1.0, kNanDouble));
+}
+
 // Near large multiples of pi / 2 most digits cancel.
 TEST(VectorMathDouble, ReducesArgumentsNearMultiplesOfPi) {
   double worst = 0;

@@ -185,13 +185,13 @@ PROA_HD double Acos(double x) {
          MultiplyAdd(scale, tail, MultiplyAdd(up, 0x1.678afae35cdd1p-55, lost));
 }
 
-// atan(x). At most 1 ULP.
-PROA_HD double Atan(double x) {
-  const double a = Abs(x);
-  // atan(a) = atan(c) + atan((a - c) / (1 + a c)) with the c of 0, 1/2, 1, 3/2
-  // and infinity that brings the latter's argument below 7/16.
-  const bool half = a > 0.4375, one = a > 0.6875, more = a > 1.1875,
-             far = a > 2.4375;
+// Of atan(a) = atan(c) + atan((a - c) / (1 + a c)) the c of 0, 1/2, 1, 3/2 and
+// infinity, and atan(c) in two parts. With the first that a is above of 7/16,
+// 11/16, 19/16 and 39/16 the latter's argument is below 7/16.
+struct AtanPartOf {
+  double c, high, low;
+};
+PROA_HD AtanPartOf AtanPart(bool half, bool one, bool more, bool far) {
   double c = half ? 0.5 : 0.0;
   double high = half ? 0x1.dac670561bb4fp-2 : 0.0;
   double low = half ? 0x1.a2b7f222f65e2p-56 : 0.0;
@@ -203,17 +203,60 @@ PROA_HD double Atan(double x) {
   low = more ? 0x1.007887af0cbbdp-56 : low;
   high = far ? 0x1.921fb54442d18p0 : high;
   low = far ? 0x1.1a62633145c07p-54 : low;
-  const double up = far ? -1.0 : a - c;
-  const double down = far ? a : MultiplyAdd(a, c, 1.0);
-  const double t = up / down, s = t * t, w = s * s;
+  return {c, high, low};
+}
+// atan(t) - t + low for |t| < 7/16.
+PROA_HD double AtanTail(double t, double low) {
+  const double s = t * t, w = s * s;
   const double even = Horner(w, -0x1.5555555555555p-2, -0x1.24924924854d3p-3,
                              -0x1.745d154c29613p-4, -0x1.110c9c528646fp-4,
                              -0x1.ab5964d962e7bp-5, -0x1.0f5fd11677ccbp-5);
   const double odd = Horner(w, 0x1.99999999998c5p-3, 0x1.c71c71bd297ddp-4,
                             0x1.3b1375c51724bp-4, 0x1.e17074088e2d1p-5,
                             0x1.70003d828e51ep-5, 0x1.e40ade8e6b30dp-7);
-  const double tail = MultiplyAdd(t * s, MultiplyAdd(s, odd, even), low);
-  return x != x ? x : CopySign(high + (t + tail), x);
+  return MultiplyAdd(t * s, MultiplyAdd(s, odd, even), low);
+}
+
+// atan(x). At most 1 ULP.
+PROA_HD double Atan(double x) {
+  const double a = Abs(x);
+  const bool half = a > 0.4375, one = a > 0.6875, more = a > 1.1875,
+             far = a > 2.4375;
+  const auto [c, high, low] = AtanPart(half, one, more, far);
+  const double up = far ? -1.0 : a - c;
+  const double down = far ? a : MultiplyAdd(a, c, 1.0);
+  const double t = up / down;
+  return x != x ? x : CopySign(high + (t + AtanTail(t, low)), x);
+}
+
+// The angle of the point (x, y), in all four quadrants, also of zeros with
+// signs and of infinities. At most 1.5 ULP.
+PROA_HD double Atan2(double y, double x) {
+  const double p = Abs(y), q = Abs(x), largest = p > q ? p : q;
+  // So that neither sums below overflow nor products lose digits.
+  const double scale = largest > 0x1p1000   ? 0x1p-100
+                       : largest < 0x1p-900 ? 0x1p100
+                                            : 1.0;
+  // Of two infinities the angle is pi / 4, of two zeros 0, as it is of a
+  // number and an infinity.
+  const bool equal = p == q, level = q == kInfDouble;
+  const double same = largest == 0.0 ? 0.0 : 1.0;
+  const double a = equal ? same : level ? 0.0 : p * scale;
+  const double b = equal || level ? 1.0 : q * scale;
+  // As Atan of a / b.
+  const bool half = a > 0.4375 * b, one = a > 0.6875 * b, more = a > 1.1875 * b,
+             far = a > 2.4375 * b;
+  const auto [c, high, low] = AtanPart(half, one, more, far);
+  const double up = far ? -b : MultiplyAdd(-c, b, a);
+  const double down = far ? a : MultiplyAdd(a, c, b);
+  const double t = up / down;
+  const double rest = t + AtanTail(t, low);
+  // pi less that.
+  const double left = 0x1.921fb54442d18p1 - high;
+  const double lost = (0x1.921fb54442d18p1 - left) - high;
+  const double far_side = left - (rest - (lost + 0x1.1a62633145c07p-53));
+  const double angle = (Bits(x) >> 63) != 0 ? far_side : high + rest;
+  return x != x || y != y ? kNanDouble : CopySign(angle, y);
 }
 
 }  // namespace proa::inline v0::ops::vmath

@@ -37,12 +37,14 @@ def _windows(size, kernel, stride, padding, ceil_mode):
 
 def _reference(grad, shape, windows, exclusive, divisor):
     result = np.zeros(shape)
+    every = (slice(None), slice(None))
     for index in itertools.product(*(range(len(w)) for w in windows)):
         seen = [w[i] for w, i in zip(windows, index)]
         count = np.prod([max(end - begin, 0) if exclusive else counted for begin, end, counted in seen])
         if all(end > begin for begin, end, _ in seen):
-            at = tuple(slice(begin, end) for begin, end, _ in seen)
-            result[(..., *at)] += (grad[(..., *index)] / (divisor or count))[(..., *(None,) * len(seen))]
+            share = grad[every + index] / (divisor or count)
+            at = every + tuple(slice(begin, end) for begin, end, _ in seen)
+            result[at] += share.reshape(*share.shape, *(1,) * len(seen))
     return result
 
 

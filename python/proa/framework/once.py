@@ -105,7 +105,7 @@ def changing(tensors, compute):
     def copies():
         nonlocal is_first
         is_first = True
-        with _exactly():
+        with exactly():
             return [t.detach().clone() for t in tensors]
 
     before = once(copies)
@@ -113,7 +113,7 @@ def changing(tensors, compute):
         return compute()
     # In other memory, so that nothing that a graph holds of them is changed again when they are as now.
     now = [t.detach() for t in tensors]
-    with _exactly():
+    with exactly():
         _show(tensors, [t.clone() for t in before])
     try:
         return compute()
@@ -127,7 +127,7 @@ def _show(tensors, others):
 
 
 @contextlib.contextmanager
-def _exactly():
+def exactly():
     """Without gradients, without a program that is recorded, without casts."""
     cast = _C.amp.exchange(0)
     try:

@@ -91,7 +91,7 @@ class StaticFunction:
     the same context (gradients on or off, autocast, default dtype, default place, flags that decide what is computed);
     and while the layers that it went through have the modes, hooks, parameters and buffers that they had, and
     parameters their `stop_gradient`. Everything else that the function reads from outside holds as it was when it was
-    recorded.
+    recorded; but for counters that it changes itself, which are values of the program (proa.jit.baked).
 
     The second size of a dim makes a recording with that dim open, which then holds for all sizes from 2 on; where the
     function needs the number, each size has its own recording. At most 64 recordings are kept (MAX_RECORDINGS).

@@ -1,12 +1,13 @@
 """Recording of functions and layers into programs."""
 
 import contextlib
+import functools
 
 from proa import _C
 from proa.framework.dtype import is_floating
 from proa.framework.once import always
 from proa.framework.size import Size
-from proa.jit import structure
+from proa.jit import baked, structure
 from proa.jit.dy2static import (
     alternatives,
     array_functions,
@@ -57,20 +58,26 @@ class Trace:
     """
 
     def __init__(self, function, specs, layer=None, keywords=None, follow=False, file=None):
-        missed = None
+        self.states = []  # captured tensors that are values of the program although nothing names them
         with wishes.collecting():
-            while True:
-                try:
-                    self._record(function, specs, layer, keywords, follow, file)
-                    return
-                except Exception as error:
-                    if not wishes.noted(error):
-                        if missed is not None and missed != str(error):
-                            # A kind with which the code that was recorded for it cannot go on.
-                            error.add_note(f"  {missed}")
-                        raise
-                    if wishes.is_of_kinds(error):
-                        missed = f"{tracebacks.innermost(error)}: {error}"
+            record = functools.partial(self._record_as_wished, function, specs, layer, keywords, follow, file)
+            record()
+            baked.settle(self, record, layer)
+
+    def _record_as_wished(self, *arguments):
+        missed = None
+        while True:
+            try:
+                self._record(*arguments)
+                return
+            except Exception as error:
+                if not wishes.noted(error):
+                    if missed is not None and missed != str(error):
+                        # A kind with which the code that was recorded for it cannot go on.
+                        error.add_note(f"  {missed}")
+                    raise
+                if wishes.is_of_kinds(error):
+                    missed = f"{tracebacks.innermost(error)}: {error}"
 
     def _record(self, function, specs, layer, keywords, follow, file):
         self.program = _C.Program()
@@ -84,8 +91,7 @@ class Trace:
         self.inputs = inputs
         before = [self.program.value_number(t) for t in inputs]
         args, kwargs = structure.unflatten(tree, iter(inputs))
-        if layer is not None:
-            self._name_state(layer)
+        self._name_state(layer)
         with Uses([layer] if layer is not None else ()) as self.uses, always(), self.program.recording():
             before_regions = branches.regions_so_far()
             self.left_out = []
@@ -138,8 +144,12 @@ class Trace:
         return tensor
 
     def _name_state(self, layer):
-        for name, tensor in (*layer.named_parameters(), *layer.named_buffers()):
+        named = [] if layer is None else [*layer.named_parameters(), *layer.named_buffers()]
+        for name, tensor in named:
             self.program.capture(tensor, name)
+        for i, held in enumerate(self.states):
+            if not any(tensor is held for _, tensor in named):
+                self.program.capture(held, f"state_{i}")
 
     def _refuse_leaks(self):
         """What a branch or loop makes is not seen outside of it, however it got there: by an attribute, a global."""

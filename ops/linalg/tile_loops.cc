@@ -95,6 +95,40 @@ Columns ColumnsOf(int64_t count) {
           both};
 }
 
+__m512 Widened(__m256i low) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(low), 16));
+}
+
+// As formula::Relu: what is not a number stays so, and -0 too.
+__m512 Relu(__m512 x) {
+  const __m512 zero = _mm512_setzero_ps();
+  return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, zero, _CMP_LT_OQ), zero);
+}
+
+__m512i Rounded(__m512 left, __m512 right) {
+  const __m512bh low = _mm512_cvtne2ps_pbh(right, left);
+  __m512i bits;
+  std::memcpy(&bits, &low, sizeof(bits));
+  return bits;
+}
+
+// 32 numbers of C with what follows.
+__m512i WithSum(const TileProduct& p, __m512i bits, __mmask32 columns,
+                const char* addend) {
+  __m512 left = Widened(_mm512_castsi512_si256(bits));
+  __m512 right = Widened(_mm512_extracti64x4_epi64(bits, 1));
+  if (p.addend != nullptr) {
+    const __m512i more = _mm512_maskz_loadu_epi16(columns, addend);
+    left = _mm512_add_ps(left, Widened(_mm512_castsi512_si256(more)));
+    right = _mm512_add_ps(right, Widened(_mm512_extracti64x4_epi64(more, 1)));
+  }
+  if (p.relu) {
+    left = Relu(left);
+    right = Relu(right);
+  }
+  return Rounded(left, right);
+}
+
 // Rows of a block, from `first` on, to C.
 void WriteBlock(const TileProduct& p, int64_t first, int64_t rows,
                 int64_t column, const Columns& columns, const float* block) {
@@ -117,9 +151,14 @@ void WriteBlock(const TileProduct& p, int64_t first, int64_t rows,
       _mm512_mask_storeu_ps(to, columns.left, left);
       _mm512_mask_storeu_ps(to + 64, columns.right, right);
     } else {
-      const __m512bh low = _mm512_cvtne2ps_pbh(right, left);
-      __m512i bits;
-      std::memcpy(&bits, &low, sizeof(bits));
+      __m512i bits = Rounded(left, right);
+      if (p.addend != nullptr || p.relu) {
+        const char* const addend = p.addend == nullptr
+                                       ? nullptr
+                                       : static_cast<const char*>(p.addend) +
+                                             column * 2 + row * p.c_row_bytes;
+        bits = WithSum(p, bits, columns.both, addend);
+      }
       _mm512_mask_storeu_epi16(to, columns.both, bits);
     }
   }
@@ -192,6 +231,26 @@ void PackTile(const TilePack& p, const uint16_t* from, int64_t count,
   }
 }
 
+// The tiles of all taps of 32 rows and `count` columns of a weight of a
+// convolution, whose taps lie side by side: each line of memory is read once.
+// `step`: from a tile to that of the next tap, in elements.
+void PackTaps(const TilePack& p, const uint16_t* from, int64_t count,
+              int64_t step, uint16_t* to) {
+  for (int64_t j = 0; j < count; ++j) {
+    for (int64_t i = 0; i < kTileDepth; ++i) {
+      const uint16_t* const taps =
+          from + i * p.row_stride + j * p.column_stride;
+      uint16_t* const element = to + i / 2 * 32 + j * 2 + i % 2;
+      for (int64_t tap = 0; tap < p.taps; ++tap)
+        element[tap * step] = taps[tap * p.tap_stride];
+    }
+  }
+}
+
+bool HasTapsSideBySide(const TilePack& p) {
+  return p.taps > 1 && (p.tap_stride == 1 || p.tap_stride == -1);
+}
+
 }  // namespace
 
 void MultiplyTiles(const TileProduct& p) {
@@ -227,6 +286,24 @@ void PackTiles(const TilePack& p, int64_t begin, int64_t end) {
   for (int64_t panel = begin; panel < end; ++panel) {
     auto* to = reinterpret_cast<uint16_t*>(static_cast<char*>(p.to) +
                                            panel * PanelBytes(p.taps, p.depth));
+    const int64_t step =
+        p.depth / kTileDepth * kTileBytes;  // 2 tiles of 2 bytes
+    if (HasTapsSideBySide(p)) {
+      for (int64_t k = 0; k < p.depth; k += kTileDepth) {
+        for (int64_t half = 0; half < 2; ++half) {
+          const int64_t column = panel * kPanelColumns + half * 16;
+          const int64_t count = std::clamp<int64_t>(p.columns - column, 0, 16);
+          for (int64_t tap = 0; count < 16 && tap < p.taps; ++tap)
+            std::memset(to + tap * step, 0, kTileBytes);
+          PackTaps(p,
+                   static_cast<const uint16_t*>(p.from) + k * p.row_stride +
+                       (count > 0 ? column * p.column_stride : 0),
+                   count, step, to);
+          to += kTileBytes / 2;
+        }
+      }
+      continue;
+    }
     for (int64_t tap = 0; tap < p.taps; ++tap) {
       for (int64_t k = 0; k < p.depth; k += kTileDepth) {
         for (int64_t half = 0; half < 2; ++half) {

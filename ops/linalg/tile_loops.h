@@ -31,6 +31,11 @@ struct TileProduct {
   int64_t c_row_bytes = 0;
   const int64_t* c_rows = nullptr;
   bool float_result = false;
+  // Of a bfloat16 C alone, once it is rounded: rows that are added, which lie
+  // as those of C do (they may be C's own memory), or null; and whether what is
+  // less than zero becomes zero then.
+  const void* addend = nullptr;
+  bool relu = false;
 };
 
 // B in panels of kPanelColumns columns one behind the other, the last one with

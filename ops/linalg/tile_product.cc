@@ -70,6 +70,8 @@ void MultiplyThen(const TileProduct& p,
                   column / kPanelColumns * PanelBytes(p.taps, p.depth);
     if (p.bias != nullptr) part.bias = p.bias + column;
     part.c = static_cast<char*>(p.c) + column * item;
+    if (p.addend != nullptr)
+      part.addend = static_cast<const char*>(p.addend) + column * item;
     amx::MultiplyTiles(part);
     done({0, part.rows, column, part.columns});
   }
@@ -93,6 +95,9 @@ void MultiplyInTiles(const TileProduct& p,
                     column / kPanelColumns * PanelBytes(p.taps, p.depth);
       if (p.bias != nullptr) part.bias = p.bias + column;
       part.c = static_cast<char*>(p.c) + row * p.c_row_bytes + column * item;
+      if (p.addend != nullptr)
+        part.addend = static_cast<const char*>(p.addend) + row * p.c_row_bytes +
+                      column * item;
       MultiplyThen(part, [&](const GemmPart& inner) {
         done({row + inner.row, inner.rows, column + inner.column,
               inner.columns});

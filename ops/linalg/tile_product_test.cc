@@ -216,6 +216,55 @@ TEST_F(Tiles, RowsThatAreLeftOut) {
   }
 }
 
+// What is added and where less than zero becomes zero, in C's own memory too.
+TEST_F(Tiles, SumsAndRelu) {
+  constexpr int64_t kRows = 70, kDepth = 96, kNoTap = 0;
+  for (const int64_t columns : {16, 40, 200}) {
+    const Numbers a = Filled(kRows * kDepth, 1),
+                  b = Filled(kDepth * columns, 2);
+    Numbers addend = Filled(kRows * columns, 3);
+    addend[1] = bfloat16(std::numeric_limits<float>::quiet_NaN());
+    Panels panels(CountPanels(columns) * PanelBytes(1, kDepth));
+    const Case c{kRows, columns, 1, kDepth};
+    PackInTiles(PackOf(c, b.data(), panels.data()));
+    TileProduct p;
+    p.rows = kRows;
+    p.columns = columns;
+    p.depth = kDepth;
+    p.a = a.data();
+    p.a_row_bytes = kDepth * 2;
+    p.tap_bytes = &kNoTap;
+    p.panels = panels.data();
+    p.c_row_bytes = columns * 2;
+    Numbers plain(kRows * columns), changed(kRows * columns);
+    p.c = plain.data();
+    MultiplyInTiles(p, [](const GemmPart&) {});
+    for (const bool adds : {false, true}) {
+      for (const bool relu : {false, true}) {
+        for (const bool in_place : {false, true}) {
+          Numbers own = addend;
+          p.c = in_place ? own.data() : changed.data();
+          p.addend = !adds ? nullptr : in_place ? own.data() : addend.data();
+          p.relu = relu;
+          MultiplyInTiles(p, [](const GemmPart&) {});
+          const Numbers& got = in_place ? own : changed;
+          for (int64_t i = 0; i < kRows * columns; ++i) {
+            float want = plain[i];
+            if (adds) want += addend[i];
+            if (relu && want < 0) want = 0;
+            if (std::isnan(want)) {
+              EXPECT_TRUE(std::isnan(static_cast<float>(got[i])));
+            } else {
+              ASSERT_EQ(got[i].bits(), bfloat16(want).bits())
+                  << i << " of " << columns << ", " << adds << relu << in_place;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 // What is not a number stays one, in its row or column alone.
 TEST_F(Tiles, NotANumber) {
   constexpr int64_t kRows = 35, kColumns = 20, kDepth = 64, kNoTap = 0;

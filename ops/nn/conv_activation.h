@@ -12,6 +12,7 @@
 #include "ops/elementwise/activation.h"
 #include "ops/elementwise/exponential.h"
 #include "ops/linalg/gemm_then.h"
+#include "ops/nn/conv_geometry.h"
 #include "ops/primitives/host_device.h"
 #include "tensor/tensor.h"
 
@@ -106,11 +107,16 @@ bool VisitActivationOfSum(std::string_view name, double alpha, double beta,
 
 namespace cpu {
 
+// Whether ConvScaled of these channels-last images, without a scale, adds
+// `addend` and takes relu before it writes.
+bool FusesSum(const ConvGeometry& g, DType dtype);
+
 // The convolution with the weight of each channel multiplied by `scale`, [out
 // channels], if that is defined. Of float32 weights in another format this is
 // done while they are packed, so that they do not stand in memory twice. Calls
 // `done` for parts of the result, pixels of all images and their channels, once
-// they are complete, where it can on the threads that computed them.
+// they are complete, where it can on the threads that computed them. `addend`,
+// which lies as the result does and may be it, and `relu`: only where FusesSum.
 // `is_part`: of a result that the caller divided by sizes, each part on one
 // thread, in a SerialScope; it is not divided again.
 void ConvScaled(const Tensor& x, const Tensor& weight, const Tensor& scale,
@@ -118,7 +124,8 @@ void ConvScaled(const Tensor& x, const Tensor& weight, const Tensor& scale,
                 std::span<const int64_t> padding,
                 std::span<const int64_t> dilation, int64_t groups,
                 std::string_view data_format,
-                std::string_view padding_algorithm, bool is_part, Tensor* out,
+                std::string_view padding_algorithm, bool is_part,
+                const Tensor& addend, bool relu, Tensor* out,
                 absl::FunctionRef<void(const GemmPart& part)> done);
 
 }  // namespace cpu

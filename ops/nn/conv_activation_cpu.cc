@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "absl/functional/function_ref.h"
 #include "ops/linalg/gemm_then.h"
 #include "ops/nn/activate.h"
 #include "ops/nn/conv_activation_kernels.h"
@@ -54,33 +55,46 @@ void Conv2dActivation(const KernelContext& ctx, const Tensor& x,
   // What is added and changed in its own memory is convolved into another: that
   // of a part, which stays in the cache.
   const bool apart = out->is_same(residual);
-  const auto run = [&](const Tensor& from, std::span<const int64_t> pads,
+  const bool is_relu = activation == "relu";
+  const bool is_sum = (is_relu || activation == "none") && !scale.defined() &&
+                      weight.is_contiguous() && in.dtype() == y.dtype();
+  // `of`: what the part is by itself.
+  const auto run = [&](const ConvGeometry& of, const Tensor& from,
+                       std::span<const int64_t> pads,
                        std::string_view algorithm, const PartRange& images,
                        const PartRange& rows) {
     Tensor part = PartOf(y, images, rows.begin, rows.size());
-    Tensor product = apart ? Tensor::Empty(part.shape(), part.dtype()) : part;
     const Tensor addend = added.defined()
                               ? PartOf(added, images, rows.begin, rows.size())
                               : Tensor();
+    const auto convolve =
+        [&](const Tensor& sum, bool relu, Tensor* to,
+            absl::FunctionRef<void(const GemmPart& part)> done) {
+          cpu::ConvScaled(from, weight, scale, bias, stride, pads, dilation,
+                          groups, "NHWC", algorithm,
+                          /*is_part=*/!parts.empty(), sum, relu, to, done);
+        };
+    if (is_sum && cpu::FusesSum(of, in.dtype()))
+      return convolve(addend, is_relu, &part, [](const GemmPart&) {});
+    Tensor product = apart ? Tensor::Empty(part.shape(), part.dtype()) : part;
     const auto piece = [&](const Tensor& t, const GemmPart& at) {
       const int64_t channels = g.out_channels;
       return t.AsStrided({at.rows, at.columns}, {channels, 1},
                          at.row * channels + at.column);
     };
-    cpu::ConvScaled(from, weight, scale, bias, stride, pads, dilation, groups,
-                    "NHWC", algorithm, /*is_part=*/!parts.empty(), &product,
-                    [&](const GemmPart& at) {
-                      Tensor result = piece(part, at);
-                      Activate(activation, alpha, beta, piece(product, at),
-                               added.defined() ? piece(addend, at) : Tensor(),
-                               &result);
-                    });
+    convolve(Tensor(), false, &product, [&](const GemmPart& at) {
+      Tensor result = piece(part, at);
+      Activate(activation, alpha, beta, piece(product, at),
+               added.defined() ? piece(addend, at) : Tensor(), &result);
+    });
   };
   // By images, on all threads.
   const int64_t batch = y.size(0), together = ImagesTogether(y);
   for (int64_t first = 0; parts.empty() && first < batch; first += together) {
     const PartRange images{first, std::min(batch, first + together)};
-    run(ImagesOf(in, images.begin, images.end), padding, padding_algorithm,
+    ConvGeometry own = g;
+    own.batch = images.size();
+    run(own, ImagesOf(in, images.begin, images.end), padding, padding_algorithm,
         images, {0, y.size(1)});
   }
   // By parts, each on one thread.
@@ -94,7 +108,7 @@ void Conv2dActivation(const KernelContext& ctx, const Tensor& x,
                    const int64_t pads[] = {
                        own.window.pad_before[0], own.window.pad_after[0],
                        own.window.pad_before[1], own.window.pad_after[1]};
-                   run(PartOf(in, p.images, first_row, own.in[0]), pads,
+                   run(own, PartOf(in, p.images, first_row, own.in[0]), pads,
                        "EXPLICIT", p.images, p.rows);
                  }
                });

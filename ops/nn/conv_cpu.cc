@@ -148,6 +148,7 @@ struct Extras {
   Tensor scale = {};
   bool is_part = false;
   ConvThen* then = nullptr;
+  ConvSum sum = {};
 };
 
 // `weight`, its rows multiplied by `scale`.
@@ -191,7 +192,8 @@ void Convolve(const ConvGeometry& g, Wanted wanted, const Tensor& x,
   if (SuitsOneDnn(g, dtype) && FitsOneDnn(g) &&
       (!scale.defined() || dtype == DType::kFloat32)) {
     const Tensor bias = FloatCopy(bias_in, dtype);
-    const ConvData data{x, weight, bias, y, scale, extras.then, extras.is_part};
+    const ConvData data{x,     weight,     bias,        y,
+                        scale, extras.sum, extras.then, extras.is_part};
     if (RunOneDnn(g, wanted, data)) return;
   }
   // A weight of 16 bits is multiplied when it is wide: it is rounded once.
@@ -294,8 +296,13 @@ void Conv(const KernelContext& ctx, const Tensor& x, const Tensor& weight,
           int64_t groups, std::string_view data_format,
           std::string_view padding_algorithm, Tensor* out) {
   ConvScaled(x, weight, Tensor(), bias, stride, padding, dilation, groups,
-             data_format, padding_algorithm, /*is_part=*/false, out,
-             [](const GemmPart&) {});
+             data_format, padding_algorithm, /*is_part=*/false, Tensor(),
+             /*relu=*/false, out, [](const GemmPart&) {});
+}
+
+bool FusesSum(const ConvGeometry& g, DType dtype) {
+  return !g.empty() && SuitsOneDnn(g, dtype) && FitsOneDnn(g) &&
+         FusesConvSum(g, dtype);
 }
 
 void ConvScaled(const Tensor& x, const Tensor& weight, const Tensor& scale,
@@ -303,16 +310,18 @@ void ConvScaled(const Tensor& x, const Tensor& weight, const Tensor& scale,
                 std::span<const int64_t> padding,
                 std::span<const int64_t> dilation, int64_t groups,
                 std::string_view data_format,
-                std::string_view padding_algorithm, bool is_part, Tensor* out,
+                std::string_view padding_algorithm, bool is_part,
+                const Tensor& addend, bool relu, Tensor* out,
                 absl::FunctionRef<void(const GemmPart& part)> done) {
   ConvThen then{done};
   const ConvGeometry g = GeometryOf(
       "conv", x.shape(), weight.shape(),
       {{stride, padding, dilation, padding_algorithm}, groups, data_format});
-  ConvolveImages(ChannelsLast(g), Wanted::kOutput, ImagesFor(g, x, data_format),
-                 weight, BiasOf(bias, g.out_channels, out->dtype()),
-                 ChannelsLastOutput(*out, data_format),
-                 {FloatCopy(scale, DType::kFloat64), is_part, &then});
+  ConvolveImages(
+      ChannelsLast(g), Wanted::kOutput, ImagesFor(g, x, data_format), weight,
+      BiasOf(bias, g.out_channels, out->dtype()),
+      ChannelsLastOutput(*out, data_format),
+      {FloatCopy(scale, DType::kFloat64), is_part, &then, {addend, relu}});
   if (!then.done) done({0, g.batch * g.out_pixels(), 0, g.out_channels});
 }
 

@@ -12,7 +12,6 @@
 #include "ops/linalg/longest_low_sum.h"
 #include "ops/nn/conv_defects.h"
 #include "ops/nn/conv_problem.h"
-#include "ops/nn/conv_tiles.h"
 #include "ops/nn/few_channels.h"
 #include "ops/nn/strided_pixels.h"
 #include "ops/nn/weight_grad_parts.h"
@@ -337,18 +336,24 @@ bool AdjointOf(const ConvGeometry& g, ConvGeometry* adjoint) {
 
 }  // namespace
 
+bool FusesConvSum(const ConvGeometry& g, DType dtype) {
+  return dtype == DType::kBFloat16 &&
+         SuitsConvTiles(IsStridedPointwise(g) ? OnTakenPixels(g) : g);
+}
+
 bool ConvOneDnn(const ConvGeometry& g, const ConvData& data) {
   if (IsStridedPointwise(g)) {
     const Tensor taken = TakePixels(g, data.x);
-    return ConvOneDnn(OnTakenPixels(g), {taken, data.weight, data.bias, data.y,
-                                         data.scale, data.then, data.is_part});
+    return ConvOneDnn(OnTakenPixels(g),
+                      {taken, data.weight, data.bias, data.y, data.scale,
+                       data.sum, data.then, data.is_part});
   }
-  if (data.x.dtype() == DType::kBFloat16 && SuitsConvTiles(g, data.weight)) {
+  if (FusesConvSum(g, data.x.dtype())) {
     const auto done = [&](const GemmPart& part) {
       if (data.then != nullptr) data.then->run(part);
     };
     ConvTiles(g, data.x, data.weight, TileWeight::kForward, data.bias, data.y,
-              done);
+              done, data.sum);
     if (data.then != nullptr) data.then->done = true;
     return true;
   }
@@ -392,7 +397,7 @@ bool ConvInputGradOneDnn(const ConvGeometry& g, const ConvData& data) {
     return true;
   }
   if (has_adjoint) {
-    if (dtype == DType::kBFloat16 && SuitsConvTiles(adjoint, data.weight)) {
+    if (dtype == DType::kBFloat16 && SuitsConvTiles(adjoint)) {
       ConvTiles(adjoint, data.y, data.weight, TileWeight::kAdjoint, Tensor(),
                 data.x, [](const GemmPart&) {});
       return true;

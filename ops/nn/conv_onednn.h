@@ -15,6 +15,8 @@
 #include "absl/functional/function_ref.h"
 #include "ops/linalg/gemm_then.h"
 #include "ops/nn/conv_geometry.h"
+#include "ops/nn/conv_tiles.h"
+#include "tensor/dtype.h"
 #include "tensor/tensor.h"
 
 namespace proa::inline v0::ops {
@@ -40,12 +42,17 @@ struct ConvData {
   // Of y = x * weight + bias in float32 alone: undefined, or [out channels],
   // float64, what the weight of each channel is multiplied by.
   Tensor scale = {};
+  // Of y = x * weight + bias alone, where FusesConvSum says so.
+  ConvSum sum = {};
   // Of y = x * weight + bias alone: what follows, or null.
   ConvThen* then = nullptr;
   // Of y = x * weight + bias alone: y is a part of a result that was divided by
   // sizes already, and the caller in a SerialScope.
   bool is_part = false;
 };
+
+// Whether ConvOneDnn does what `sum` says, in registers.
+bool FusesConvSum(const ConvGeometry& g, DType dtype);
 
 // Each is false, with nothing done, if oneDNN has no kernel for the dtype here.
 // y = x * weight + bias

@@ -325,21 +325,20 @@ Cut CutOf(const ConvGeometry& g) {
 
 }  // namespace
 
-bool SuitsConvTiles(const ConvGeometry& g, const Tensor& weight) {
-  constexpr int64_t kNarrow = 16, kManyPixels = 1024, kLongLine = 128;
+bool SuitsConvTiles(const ConvGeometry& g) {
+  constexpr int64_t kNarrow = 16, kLongLine = 128;
   if (!HasTiles() || g.groups != 1 || g.out_channels < kNarrow) return false;
   const ConvGeometry inner = WithInnerDims(g);
   const Depth depth(inner);
-  if (depth.is_line && (depth.used > kLongLine || depth.size > 2 * depth.used ||
-                        inner.window.dilation[2] != 1)) {
-    return false;
-  }
-  return g.batch * g.out_pixels() >= kManyPixels || onednn::Predicts(weight);
+  return !depth.is_line ||
+         (depth.used <= kLongLine && depth.size <= 2 * depth.used &&
+          inner.window.dilation[2] == 1);
 }
 
 void ConvTiles(const ConvGeometry& g, const Tensor& x, const Tensor& weight,
                TileWeight order, const Tensor& bias, const Tensor& y,
-               absl::FunctionRef<void(const GemmPart& part)> done) {
+               absl::FunctionRef<void(const GemmPart& part)> done,
+               const ConvSum& sum) {
   const ConvGeometry inner = WithInnerDims(g);
   const Depth depth(inner);
   const onednn::PackedWeights packed(weight, OrderOf(inner, order));
@@ -351,6 +350,8 @@ void ConvTiles(const ConvGeometry& g, const Tensor& x, const Tensor& weight,
   whole.panels = packed.data();
   if (bias.defined()) whole.bias = wide_bias.data<float>();
   whole.c_row_bytes = g.out_channels * kItem;
+  if (sum.addend.defined()) whole.addend = sum.addend.raw_data();
+  whole.relu = sum.relu;
   if (IsPointwise(g) && !IsStridedPointwise(g) && !depth.is_line) {
     constexpr int64_t kNoTap = 0;
     whole.rows = g.batch * g.out_pixels();
@@ -386,10 +387,13 @@ void ConvTiles(const ConvGeometry& g, const Tensor& x, const Tensor& weight,
       p.panels = static_cast<const char*>(packed.data()) +
                  column / kPanelColumns * PanelBytes(p.taps, p.depth);
       if (p.bias != nullptr) p.bias += column;
-      p.c = y.data<char>() +
-            ((part.images.begin * g.out[0] + part.rows.begin) * out_row +
-             column) *
-                kItem;
+      const int64_t c_byte =
+          ((part.images.begin * g.out[0] + part.rows.begin) * out_row +
+           column) *
+          kItem;
+      p.c = y.data<char>() + c_byte;
+      if (p.addend != nullptr)
+        p.addend = static_cast<const char*>(p.addend) + c_byte;
       p.c_rows = outputs.data();
       // A part has all rows of its images, or is of one image.
       const int64_t first = (part.images.begin * g.out[0] + part.rows.begin) *

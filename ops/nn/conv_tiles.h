@@ -20,17 +20,25 @@ namespace proa::inline v0::ops {
 // in the reverse order.
 enum class TileWeight { kForward, kAdjoint };
 
-// Whether a convolution of bfloat16 with this weight is computed in tiles:
-// where channels fill them, and the weight is kept in their order, or there are
-// so many pixels that bringing it into that is little work.
-bool SuitsConvTiles(const ConvGeometry& g, const Tensor& weight);
+// What is done with a result before it is written: `addend`, like it and row-
+// major too, perhaps in its memory, or undefined, is added, then what is less
+// than zero becomes zero if `relu` is set.
+struct ConvSum {
+  Tensor addend = {};
+  bool relu = false;
+};
+
+// Whether a convolution of bfloat16 is computed in tiles: where channels fill
+// them. Not by how many pixels there are: parts have the bits of the whole.
+bool SuitsConvTiles(const ConvGeometry& g);
 
 // y = x * weight (+ bias, may be undefined), all of bfloat16; x and y are row-
 // major with channels last, and of 2 or 3 dims. Calls `done` for each part of
 // y, pixels and their channels, on the thread that computed it.
 void ConvTiles(const ConvGeometry& g, const Tensor& x, const Tensor& weight,
                TileWeight order, const Tensor& bias, const Tensor& y,
-               absl::FunctionRef<void(const GemmPart& part)> done);
+               absl::FunctionRef<void(const GemmPart& part)> done,
+               const ConvSum& sum = {});
 
 }  // namespace proa::inline v0::ops
 

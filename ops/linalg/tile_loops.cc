@@ -37,22 +37,42 @@ void Configure(int64_t rows) {
   _tile_loadconfig(&config);
 }
 
-// A block of C, float32 in rows of kPanelColumns. `kDown`: tiles one above the
-// other. `kIsFirst`: of a panel, which is not in the cache then: it is asked
-// for ahead, two thirds of the time where weights come from memory.
+// Steps of a sum: those of all taps, one behind the other.
+struct Steps {
+  int64_t begin, end;
+};
+
+// A block of C, float32 in rows of kPanelColumns: `steps` of the sums, which go
+// on from what `c` has unless they begin. `kDown`: tiles one above the other.
+// `kIsFirst`: of a panel, which is not in the cache then: it is asked for
+// ahead, two thirds of the time where weights come from memory.
 template <int kDown, bool kIsFirst>
 void MultiplyBlock(const TileProduct& p, const char* a, const char* panel,
-                   float* c) {
-  _tile_zero(0);
-  _tile_zero(1);
-  if constexpr (kDown == 2) {
-    _tile_zero(2);
-    _tile_zero(3);
+                   Steps steps, float* c) {
+  constexpr int64_t kRowBytes = kPanelColumns * 4;
+  float* const lower = c + kTileRows * kPanelColumns;
+  if (steps.begin == 0) {
+    _tile_zero(0);
+    _tile_zero(1);
+    if constexpr (kDown == 2) {
+      _tile_zero(2);
+      _tile_zero(3);
+    }
+  } else {
+    _tile_loadd(0, c, kRowBytes);
+    _tile_loadd(1, c + 16, kRowBytes);
+    if constexpr (kDown == 2) {
+      _tile_loadd(2, lower, kRowBytes);
+      _tile_loadd(3, lower + 16, kRowBytes);
+    }
   }
-  const int64_t steps = p.depth / kTileDepth;
-  for (int64_t tap = 0; tap < p.taps; ++tap) {
-    const char* from = a + p.tap_bytes[tap];
-    for (int64_t k = 0; k < steps; ++k) {
+  const int64_t of_tap = p.depth / kTileDepth;
+  int64_t tap = steps.begin / of_tap, k = steps.begin % of_tap;
+  panel += steps.begin * 2 * kTileBytes;
+  for (int64_t step = steps.begin; step < steps.end; ++tap, k = 0) {
+    const char* from = a + p.tap_bytes[tap] + k * kTileDepth * 2;
+    const int64_t last = std::min(steps.end, step + of_tap - k);
+    for (; step < last; ++step) {
       _tile_loadd(4, from, p.a_row_bytes);
       _tile_loadd(6, panel, 64);
       _tile_dpbf16ps(0, 4, 6);
@@ -72,11 +92,9 @@ void MultiplyBlock(const TileProduct& p, const char* a, const char* panel,
       panel += 2 * kTileBytes;
     }
   }
-  constexpr int64_t kRowBytes = kPanelColumns * 4;
   _tile_stored(0, c, kRowBytes);
   _tile_stored(1, c + 16, kRowBytes);
   if constexpr (kDown == 2) {
-    float* const lower = c + kTileRows * kPanelColumns;
     _tile_stored(2, lower, kRowBytes);
     _tile_stored(3, lower + 16, kRowBytes);
   }
@@ -255,28 +273,48 @@ bool HasTapsSideBySide(const TilePack& p) {
 
 void MultiplyTiles(const TileProduct& p) {
   constexpr int64_t kBlockRows = 2 * kTileRows;
-  alignas(64) float block[kBlockRows * kPanelColumns];
+  // What is summed over at a time where there are many rows: so much of a panel
+  // stays in the first cache, 1.3 times as fast. The sums of so many rows stay
+  // in the second one.
+  constexpr int64_t kManySteps = 12, kCachedSteps = 8;
+  constexpr int64_t kManyRows = 96, kRowsAtATime = 512;
+  alignas(64) float sums[kRowsAtATime * kPanelColumns];
+  const int64_t all_steps = p.taps * (p.depth / kTileDepth);
+  const int64_t at_a_time =
+      all_steps > kManySteps && p.rows >= kManyRows ? kCachedSteps : all_steps;
   int64_t configured = 0;
   for (int64_t column = 0; column < p.columns; column += kPanelColumns) {
     const char* const panel =
         static_cast<const char*>(p.panels) +
         column / kPanelColumns * PanelBytes(p.taps, p.depth);
     const Columns columns = ColumnsOf(p.columns - column);
-    for (int64_t row = 0; row < p.rows; row += kBlockRows) {
-      const int64_t rows = std::min(kBlockRows, p.rows - row);
-      if (rows != configured) Configure(rows);
-      configured = rows;
-      const char* const a = static_cast<const char*>(p.a) + row * p.a_row_bytes;
-      if (rows > kTileRows) {
-        const auto multiply =
-            row == 0 ? MultiplyBlock<2, true> : MultiplyBlock<2, false>;
-        multiply(p, a, panel, block);
-      } else {
-        const auto multiply =
-            row == 0 ? MultiplyBlock<1, true> : MultiplyBlock<1, false>;
-        multiply(p, a, panel, block);
+    for (int64_t top = 0; top < p.rows; top += kRowsAtATime) {
+      const int64_t bottom = std::min(p.rows, top + kRowsAtATime);
+      for (int64_t begin = 0; begin < all_steps; begin += at_a_time) {
+        const Steps steps{begin, std::min(all_steps, begin + at_a_time)};
+        for (int64_t row = top; row < bottom; row += kBlockRows) {
+          const int64_t rows = std::min(kBlockRows, bottom - row);
+          if (rows != configured) Configure(rows);
+          configured = rows;
+          const char* const a =
+              static_cast<const char*>(p.a) + row * p.a_row_bytes;
+          // One block is enough for sums that are written at once.
+          float* const block = at_a_time == all_steps
+                                   ? sums
+                                   : sums + (row - top) * kPanelColumns;
+          if (rows > kTileRows) {
+            const auto multiply =
+                row == 0 ? MultiplyBlock<2, true> : MultiplyBlock<2, false>;
+            multiply(p, a, panel, steps, block);
+          } else {
+            const auto multiply =
+                row == 0 ? MultiplyBlock<1, true> : MultiplyBlock<1, false>;
+            multiply(p, a, panel, steps, block);
+          }
+          if (steps.end == all_steps)
+            WriteBlock(p, row, rows, column, columns, block);
+        }
       }
-      WriteBlock(p, row, rows, column, columns, block);
     }
   }
   _tile_release();

@@ -166,6 +166,16 @@ TEST_F(Tiles, OrdersAndTaps) {
           Check({37, columns, taps, depth, order, true, true});
 }
 
+// Sums in parts, of rows in parts.
+TEST_F(Tiles, LongSumsOfManyRows) {
+  for (const int64_t rows : {95, 96, 97, 511, 512, 513, 1100})
+    for (const int64_t depth : {32 * 12, 32 * 13, 32 * 16, 32 * 24})
+      Check({rows, 40, 1, depth, Order::kRows, true, true});
+  for (const int64_t taps : {5, 9, 25})
+    for (const int64_t depth : {32, 64, 96, 288})
+      Check({130, 33, taps, depth, Order::kConvolution, true, false});
+}
+
 TEST_F(Tiles, AnyNumberOfThreads) {
   const int before = GetNumThreads();
   for (const int threads : {1, 2, 3, 7}) {

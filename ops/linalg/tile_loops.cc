@@ -282,14 +282,18 @@ void MultiplyTiles(const TileProduct& p) {
   const int64_t all_steps = p.taps * (p.depth / kTileDepth);
   const int64_t at_a_time =
       all_steps > kManySteps && p.rows >= kManyRows ? kCachedSteps : all_steps;
+  // Of short sums a few rows at a time, of all columns, which lie together.
+  const int64_t rows_at_a_time =
+      at_a_time == all_steps && all_steps <= kManySteps ? kBlockRows
+                                                        : kRowsAtATime;
   int64_t configured = 0;
-  for (int64_t column = 0; column < p.columns; column += kPanelColumns) {
-    const char* const panel =
-        static_cast<const char*>(p.panels) +
-        column / kPanelColumns * PanelBytes(p.taps, p.depth);
-    const Columns columns = ColumnsOf(p.columns - column);
-    for (int64_t top = 0; top < p.rows; top += kRowsAtATime) {
-      const int64_t bottom = std::min(p.rows, top + kRowsAtATime);
+  for (int64_t top = 0; top < p.rows; top += rows_at_a_time) {
+    const int64_t bottom = std::min(p.rows, top + rows_at_a_time);
+    for (int64_t column = 0; column < p.columns; column += kPanelColumns) {
+      const char* const panel =
+          static_cast<const char*>(p.panels) +
+          column / kPanelColumns * PanelBytes(p.taps, p.depth);
+      const Columns columns = ColumnsOf(p.columns - column);
       for (int64_t begin = 0; begin < all_steps; begin += at_a_time) {
         const Steps steps{begin, std::min(all_steps, begin + at_a_time)};
         for (int64_t row = top; row < bottom; row += kBlockRows) {

@@ -25,6 +25,8 @@ bool AskForTiles() {
 const bool has_tiles =
     onednn::Has(dnnl::cpu_isa::avx512_core_amx) && AskForTiles();
 
+constexpr int64_t kBlockRows = 32;
+
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t RoundUp(int64_t a, int64_t step) { return DivideUp(a, step) * step; }
@@ -36,7 +38,7 @@ bool HasTiles() { return has_tiles; }
 TileCut CutTiles(int64_t rows, int64_t columns, int64_t depth) {
   // Rows of A of a part stay in the second cache, while columns of B pass by.
   constexpr int64_t kCachedBytes = 768 << 10;
-  constexpr int64_t kBlockRows = 32, kFewRows = 64;
+  constexpr int64_t kFewRows = 64;
   // Multiply-adds that are worth a thread.
   constexpr double kLittle = 4e6;
   const int64_t threads = InParallelRegion() ? 1 : GetNumThreads();
@@ -59,21 +61,35 @@ TileCut CutTiles(int64_t rows, int64_t columns, int64_t depth) {
 
 void MultiplyThen(const TileProduct& p,
                   absl::FunctionRef<void(const GemmPart& part)> done) {
-  constexpr int64_t kCachedElements = 32 << 10;
-  const int64_t step =
-      RoundUp(std::max<int64_t>(1, kCachedElements / p.rows), kPanelColumns);
+  // What follows finds a part in the second cache. Where all of B stays there
+  // too, whole rows are computed, so that C is written from end to end.
+  constexpr int64_t kCachedElements = 32 << 10, kCachedBytes = 256 << 10;
+  const int64_t panel = PanelBytes(p.taps, p.depth);
   const int64_t item = p.float_result ? 4 : 2;
-  for (int64_t column = 0; column < p.columns; column += step) {
-    TileProduct part = p;
-    part.columns = std::min(step, p.columns - column);
-    part.panels = static_cast<const char*>(p.panels) +
-                  column / kPanelColumns * PanelBytes(p.taps, p.depth);
-    if (p.bias != nullptr) part.bias = p.bias + column;
-    part.c = static_cast<char*>(p.c) + column * item;
-    if (p.addend != nullptr)
-      part.addend = static_cast<const char*>(p.addend) + column * item;
-    amx::MultiplyTiles(part);
-    done({0, part.rows, column, part.columns});
+  TileCut step{p.rows, p.columns};
+  if (p.c_rows == nullptr && CountPanels(p.columns) * panel <= kCachedBytes) {
+    step.rows =
+        RoundUp(std::max<int64_t>(1, kCachedElements / p.columns), kBlockRows);
+  } else {
+    step.columns =
+        RoundUp(std::max<int64_t>(1, kCachedElements / p.rows), kPanelColumns);
+  }
+  for (int64_t row = 0; row < p.rows; row += step.rows) {
+    for (int64_t column = 0; column < p.columns; column += step.columns) {
+      TileProduct part = p;
+      part.rows = std::min(step.rows, p.rows - row);
+      part.columns = std::min(step.columns, p.columns - column);
+      part.a = static_cast<const char*>(p.a) + row * p.a_row_bytes;
+      part.panels =
+          static_cast<const char*>(p.panels) + column / kPanelColumns * panel;
+      if (p.bias != nullptr) part.bias = p.bias + column;
+      const int64_t c_byte = row * p.c_row_bytes + column * item;
+      part.c = static_cast<char*>(p.c) + c_byte;
+      if (p.addend != nullptr)
+        part.addend = static_cast<const char*>(p.addend) + c_byte;
+      amx::MultiplyTiles(part);
+      done({row, part.rows, column, part.columns});
+    }
   }
 }
 

@@ -11,6 +11,8 @@
 #include "ops/elementwise/cast_ops.h"
 #include "ops/front_door.h"
 #include "ops/indexing/rows_ops.h"
+#include "ops/int_array.h"
+#include "ops/manipulation/view_ops.h"
 #include "python/core/arguments.h"
 #include "python/core/convert.h"
 #include "python/core/dtype_object.h"
@@ -23,6 +25,7 @@
 #include "tensor/copy.h"
 #include "tensor/error.h"
 #include "tensor/interpreters.h"
+#include "tensor/memory_order.h"
 #include "tensor/row_sparse.h"
 
 namespace proa::inline v0::python {
@@ -91,7 +94,12 @@ PyObject* ContiguousMethod(PyObject* self, PyObject*) {
     const Tensor& t = Unwrap(self);
     if (t.is_contiguous() || t.is_symbolic()) return Py_NewRef(self);
     return Wrap(WithoutGil(Elements(t), [&] {
-      return IsRowSparse(t) ? ops::to_dense(t) : ops::assign(t);
+      if (IsRowSparse(t)) return ops::to_dense(t);
+      // A copy of an image that lies channels-last would lie so, too.
+      if (OrderOf(t) == MemoryOrder::kChannelsLast) {
+        return ops::reshape(ops::reshape(t, {t.numel()}), t.shape());
+      }
+      return ops::assign(t);
     }));
   });
 }

@@ -370,3 +370,20 @@ def test_resized_images_lie_channels_last(mode):
         grads.append((y.numpy(), t.grad.numpy()))
     for rows, image in zip(*grads):
         np.testing.assert_allclose(rows, image, rtol=1e-6, atol=1e-6)
+
+
+def test_copies_and_fillings_lie_as_their_image_does_and_contiguous_is_row_major():
+    plain, last = _both([2, 3, 5, 4])
+    for copy in (last.clone(), paddle.assign(last), paddle.zeros_like(last), paddle.ones_like(last)):
+        assert _lies_last(copy)
+    np.testing.assert_array_equal(last.clone().numpy(), plain.numpy())
+    assert (paddle.full_like(last, 3, "int64").numpy() == 3).all() and plain.clone().is_contiguous()
+    last.stop_gradient = False
+    rows = last.contiguous()
+    assert rows.is_contiguous() and not last.is_contiguous()
+    np.testing.assert_array_equal(rows.numpy(), plain.numpy())
+    (rows * plain).sum().backward()
+    np.testing.assert_array_equal(last.grad.numpy(), plain.numpy())
+    with paddle.no_grad():
+        rows.zero_()
+    np.testing.assert_array_equal(last.numpy(), plain.numpy())

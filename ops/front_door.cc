@@ -66,11 +66,30 @@ Tensor PrepareOperandSlow(const Tensor& t, DType dtype, Place place) {
   return PrepareSlow(t, dtype, number ? Place{} : place, /*contiguous=*/false);
 }
 
+namespace {
+
+// Whether `t` lies channels-last, or is a part of such an image: some of its
+// channels, rows or images, so that it has gaps.
+bool StepsChannelsLast(const Tensor& t) {
+  if (t.is_contiguous() || t.layout() != Layout::kStrided || t.rank() < 3 ||
+      t.rank() > 5 || (t.size(1) > 1 && t.strides()[1] != 1)) {
+    return false;
+  }
+  int64_t least = t.size(1);
+  for (int d = t.rank() - 1; d >= 0; --d) {
+    if (d == 1 || t.size(d) == 1) continue;
+    if (t.strides()[d] < least) return false;
+    least = t.strides()[d] * t.size(d);
+  }
+  return true;
+}
+
+}  // namespace
+
 Tensor EmptyAmongSlow(const Shape& shape, DType dtype, Place place,
                       std::initializer_list<const Tensor*> inputs) {
   for (const Tensor* t : inputs) {
-    if (t->defined() && OrderOf(*t) == MemoryOrder::kChannelsLast &&
-        t->shape() == shape) {
+    if (t->defined() && t->shape() == shape && StepsChannelsLast(*t)) {
       return EmptyInOrder(shape, dtype, place, MemoryOrder::kChannelsLast);
     }
   }

@@ -387,3 +387,32 @@ def test_copies_and_fillings_lie_as_their_image_does_and_contiguous_is_row_major
     with paddle.no_grad():
         rows.zero_()
     np.testing.assert_array_equal(last.numpy(), plain.numpy())
+
+
+def test_parts_of_images_are_computed_with_channels_last():
+    plain, last = _both([4, 6, 5, 4])
+    parts = [
+        last[:, :4],
+        last[:, 1:],
+        last[::2],
+        last[1:3, :, 1:, :],
+        paddle._C.ops.split(last, [3, 3], 1)[1],
+        paddle._C.ops.split(last, [2, 4], 1)[0],
+    ]
+    wanted = [plain[:, :4], plain[:, 1:], plain[::2], plain[1:3, :, 1:, :], plain[:, 3:], plain[:, :2]]
+    for part, want in zip(parts, wanted, strict=True):
+        for y, z in ((part * 2 + part, want * 2 + want), (paddle.tanh(part), paddle.tanh(want))):
+            np.testing.assert_array_equal(y.numpy(), z.numpy())
+            assert _lies_last(y) and z.is_contiguous()
+    gated = nn.functional.glu(last, 1)
+    assert _lies_last(gated)
+    np.testing.assert_array_equal(gated.numpy(), nn.functional.glu(plain, 1).numpy())
+    # Of what is joined, gradients come in parts.
+    a, b = (nn.functional.relu(t) for t in (last, last))
+    a.stop_gradient = b.stop_gradient = False
+    ga, gb = paddle.grad((paddle.concat([a * 2, b], 1) ** 2).sum(), [a, b])
+    assert _lies_last(ga) and _lies_last(gb + 0)
+    np.testing.assert_allclose(ga.numpy(), 8 * a.numpy(), rtol=1e-6)
+    # Rows of columns, and one channel of planes, are no images.
+    assert (plain[:, :, ::2] * 2).is_contiguous() and (plain[:, :1, :, ::2] * 2).is_contiguous()
+    assert (paddle.ones([3, 8]).T[:, None, ::2] * 2).is_contiguous()

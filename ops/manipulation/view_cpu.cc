@@ -1,9 +1,10 @@
 // Kernels of views: each only describes, on any device. Their adjoints copy
 // into zeros, on the CPU (view_device.cc: elsewhere).
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "ops/manipulation/manipulation_infer.h"
@@ -46,31 +47,59 @@ std::optional<Strides> ViewStrides(const Tensor& x, const Shape& shape) {
   return out;
 }
 
-// Strides of `x` in a copy that lies channels-last under `shape`, where `x`, an
-// image whose channels are several dims, does: channels that are shuffled are
-// joined again without turning the image round. Else nullopt.
+// Strides of `x` in a copy that lies channels-last under `shape`, where `x` is
+// an image that does so with some dims divided: channels that are shuffled, and
+// pixels that become channels or come from them, are joined again without
+// turning the image round. Else nullopt.
 std::optional<Strides> ImageStrides(const Tensor& x, const Shape& shape) {
-  const int spatial = shape.rank() - 2, channels = x.rank() - spatial - 1;
-  if (spatial < 2 || spatial > 3 || channels < 2 || x.size(0) != shape[0]) {
+  const int rank = shape.rank();
+  if (rank < 4 || rank > 5 || x.rank() <= rank || x.size(0) != shape[0])
     return std::nullopt;
+  // Dims [first[d], first[d + 1]) of x are dim d of the image.
+  std::array<int, 6> first{};
+  for (int d = 0, i = 0; d < rank; ++d) {
+    int64_t size = 1;
+    do {
+      if (i == x.rank()) return std::nullopt;
+      size *= x.size(i++);
+    } while (size < shape[d]);
+    if (size != shape[d]) return std::nullopt;
+    first[d + 1] = i;
   }
-  int64_t largest = 0;                                     // step of channels
-  int64_t smallest = std::numeric_limits<int64_t>::max();  // of pixels
+  // Dims of one element at the end.
+  first[rank] = x.rank();
+  // The step of the first of these dims, and the largest.
+  const auto steps = [&](int d) {
+    std::pair<int64_t, int64_t> s{0, 0};
+    for (int i = first[d]; i < first[d + 1]; ++i) {
+      if (x.size(i) == 1) continue;
+      if (s.second == 0) s.first = x.strides()[i];
+      s.second = std::max(s.second, x.strides()[i]);
+    }
+    return s;
+  };
+  const auto [channel, largest_channel] = steps(1);
+  if (largest_channel == 0) return std::nullopt;
+  int64_t largest_pixel = 0;
+  for (int d = 2; d < rank; ++d) {
+    const auto [pixel, largest] = steps(d);
+    if (largest == 0) continue;  // of one element
+    if (pixel <= channel) return std::nullopt;
+    largest_pixel = std::max(largest_pixel, largest);
+  }
+  if (largest_pixel <= largest_channel) return std::nullopt;
   Strides out(x.rank(), 1);
   int64_t step = 1;
-  for (int d = channels; d > 0; --d) {
-    out[d] = step;
-    step *= x.size(d);
-    if (x.size(d) > 1) largest = std::max(largest, x.strides()[d]);
-  }
-  for (int d = x.rank() - 1; d > channels; --d) {
-    if (x.size(d) != shape[d - x.rank() + shape.rank()]) return std::nullopt;
-    out[d] = step;
-    step *= x.size(d);
-    if (x.size(d) > 1) smallest = std::min(smallest, x.strides()[d]);
-  }
-  out[0] = step;
-  if (smallest <= largest || step == 0) return std::nullopt;
+  const auto lay = [&](int d) {
+    for (int i = first[d + 1] - 1; i >= first[d]; --i) {
+      out[i] = step;
+      step *= x.size(i);
+    }
+  };
+  lay(1);
+  for (int d = rank - 1; d > 1; --d) lay(d);
+  lay(0);
+  if (step == 0) return std::nullopt;
   return out;
 }
 

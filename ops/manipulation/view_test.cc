@@ -77,6 +77,51 @@ TEST(ViewTest, ShuffledChannelsStayChannelsLast) {
   EXPECT_EQ(OrderOf(rows), MemoryOrder::kRowMajor);
 }
 
+TEST(ViewTest, ShuffledPixelsStayChannelsLast) {
+  const std::vector<int64_t> turned{0, 3, 1, 2};
+  const Tensor image = ops::transpose(Iota({2, 3, 5, 12}), turned);
+  const auto value = [](const Tensor& t, int64_t n, int64_t c, int64_t h,
+                        int64_t w) {
+    const Strides& s = t.strides();
+    return t.data<int64_t>()[n * s[0] + c * s[1] + h * s[2] + w * s[3]];
+  };
+  // Channels become pixels, and pixels channels again.
+  const std::vector<int64_t> out_of{0, 1, 4, 2, 5, 3};
+  const std::vector<int64_t> back{0, 1, 3, 5, 2, 4};
+  const Tensor wide = ops::reshape(
+      ops::transpose(ops::reshape(image, {2, 3, 2, 2, 3, 5}), out_of),
+      {2, 3, 6, 10});
+  EXPECT_EQ(OrderOf(wide), MemoryOrder::kChannelsLast);
+  const Tensor deep =
+      ops::reshape(ops::transpose(ops::reshape(wide, {2, 3, 3, 2, 5, 2}), back),
+                   {2, 12, 3, 5});
+  EXPECT_EQ(OrderOf(deep), MemoryOrder::kChannelsLast);
+  for (int64_t n = 0; n < 2; ++n) {
+    for (int64_t c = 0; c < 12; ++c) {
+      for (int64_t h = 0; h < 3; ++h) {
+        for (int64_t w = 0; w < 5; ++w) {
+          const int64_t from = value(image, n, c, h, w);
+          EXPECT_EQ(value(deep, n, c, h, w), from);
+          EXPECT_EQ(value(wide, n, c / 4, h * 2 + c / 2 % 2, w * 2 + c % 2),
+                    from);
+        }
+      }
+    }
+  }
+  // Of a row-major image they are row-major.
+  const Tensor rows = ops::reshape(
+      ops::transpose(Iota({2, 3, 2, 2, 3, 5}), out_of), {2, 3, 6, 10});
+  EXPECT_TRUE(rows.is_contiguous());
+  const Tensor parts = ops::reshape(
+      ops::transpose(Iota({2, 3, 3, 2, 5, 2}), back), {2, 12, 3, 5});
+  EXPECT_TRUE(parts.is_contiguous());
+  // Heads of an attention over pixels [B, heads, H, W, d] are no image's.
+  const std::vector<int64_t> joined{0, 2, 3, 1, 4};
+  EXPECT_TRUE(
+      ops::reshape(ops::transpose(Iota({2, 3, 4, 5, 6}), joined), {2, 4, 5, 18})
+          .is_contiguous());
+}
+
 TEST(ViewTest, SplitUnbindAndBroadcastShare) {
   const Tensor x = Iota({4, 6});
   for (const Tensor& t : ops::split(x, IntArray({2, 4}), 1)) {

@@ -416,3 +416,25 @@ def test_parts_of_images_are_computed_with_channels_last():
     # Rows of columns, and one channel of planes, are no images.
     assert (plain[:, :, ::2] * 2).is_contiguous() and (plain[:, :1, :, ::2] * 2).is_contiguous()
     assert (paddle.ones([3, 8]).T[:, None, ::2] * 2).is_contiguous()
+
+
+@pytest.mark.parametrize("channels,size,r", [(12, (3, 5), 2), (18, (4, 2), 3), (4, (3, 3), 2), (64, (8, 6), 4)])
+def test_shuffled_pixels_lie_as_their_image_does(channels, size, r):
+    shape = [2, channels, *size]
+    (plain, last), f = _both(shape), nn.functional
+    found = []
+    for x in (plain, last):
+        x.stop_gradient = False
+        wide = f.pixel_shuffle(x, r)
+        deep = f.pixel_unshuffle(wide, r)
+        weight = paddle.to_tensor(_random(*wide.shape, seed=1))
+        (g,) = paddle.grad((wide * weight).sum(), [x])
+        found.append([t.numpy() for t in (wide, deep, g)])
+        if channels > r * r:  # else one channel is left, which has no order
+            assert _lies_last(wide) == _lies_last(deep) == (x is last)
+    for ours, theirs in zip(*found):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(found[1][1], plain.numpy())
+    n, h, w, c = 2, *size, channels // r**2
+    want = plain.numpy().reshape(n, c, r, r, h, w).transpose(0, 1, 4, 2, 5, 3).reshape(n, c, h * r, w * r)
+    np.testing.assert_array_equal(found[1][0], want)

@@ -4,7 +4,9 @@
 
 #include "ops/nn/dropout_kernels.h"
 #include "ops/nn/rows_cuda.cuh"
+#include "tensor/copy.h"
 #include "tensor/generator.h"
+#include "tensor/memory_order.h"
 #include "tensor/philox.h"
 
 namespace proa::inline v0::ops::cuda {
@@ -129,15 +131,26 @@ void Dropout(const KernelContext& ctx, const Tensor& x, double p, bool training,
              std::string_view mode, Tensor* out, Tensor* mask) {
   const PhiloxStream words =
       training ? ctx.generator().Reserve(x.numel()) : PhiloxStream(0, 0);
-  Launch(ctx, x, training, words, p, Tensor(), Scale(p, training, mode), *out,
-         *mask);
+  const double scale = Scale(p, training, mode);
+  const MemoryOrder order = OrderOf(*out);
+  if (!training || order == MemoryOrder::kRowMajor) {
+    return Launch(ctx, InOrder(x, order), training, words, p, Tensor(), scale,
+                  *out, *mask);
+  }
+  // Words are those of places in row-major order.
+  const Tensor y = Tensor::Empty(x.shape(), x.dtype(), x.place());
+  const Tensor kept = Tensor::Empty(x.shape(), DType::kBool, x.place());
+  Launch(ctx, Contiguous(x), training, words, p, Tensor(), scale, y, kept);
+  CopyInto(y, *out, /*blocking=*/false);
+  CopyInto(kept, *mask, /*blocking=*/false);
 }
 
 void DropoutGrad(const KernelContext& ctx, const Tensor& grad_out,
                  const Tensor& mask, double p, bool training,
                  std::string_view mode, Tensor* x_grad) {
-  Launch(ctx, grad_out, false, PhiloxStream(0, 0), p, mask,
-         Scale(p, training, mode), *x_grad, Tensor());
+  const MemoryOrder order = OrderOf(*x_grad);
+  Launch(ctx, InOrder(grad_out, order), false, PhiloxStream(0, 0), p,
+         InOrder(mask, order), Scale(p, training, mode), *x_grad, Tensor());
 }
 
 }  // namespace proa::inline v0::ops::cuda

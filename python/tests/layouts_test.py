@@ -438,3 +438,34 @@ def test_shuffled_pixels_lie_as_their_image_does(channels, size, r):
     n, h, w, c = 2, *size, channels // r**2
     want = plain.numpy().reshape(n, c, r, r, h, w).transpose(0, 1, 4, 2, 5, 3).reshape(n, c, h * r, w * r)
     np.testing.assert_array_equal(found[1][0], want)
+
+
+@pytest.mark.parametrize(
+    "shape", [[2, 3, 5, 4], [1, 33, 7, 9], [3, 70, 13, 10], [2, 5, 1, 257], [2, 2, 300], [2, 3, 2, 5, 4]], ids=str
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+def test_dropout_drops_the_same_of_an_image_however_it_lies(shape, dtype):
+    found = []
+    for x in _both(shape):
+        x = x.astype(dtype)
+        x.stop_gradient = False
+        for p in (0.3, 1.0):
+            paddle.seed(5)
+            y, mask = paddle._C.ops.dropout(x, p)
+            (g,) = paddle.grad([y], [x], [paddle.ones(shape, dtype)])
+            # What is drawn next does not depend on it either.
+            found.append([t.astype("float64").numpy() for t in (y, mask, g, paddle.rand([3]))])
+            if not x.is_contiguous():
+                assert _lies_last(y) and _lies_last(mask) and _lies_last(g)
+    for plain, last in zip(found[:2], found[2:]):
+        for ours, theirs in zip(plain, last):
+            np.testing.assert_array_equal(ours, theirs)
+    y, mask, g, _ = found[0]
+    assert 0.4 < mask.mean() < 0.95 and not y[mask == 0].any()
+    np.testing.assert_allclose(y, mask * _both(shape)[0].astype(dtype).astype("float64").numpy() / 0.7, rtol=1e-2)
+    np.testing.assert_allclose(g, mask / 0.7, rtol=1e-2)
+    # Without training.
+    for mode, factor in (("upscale_in_train", 1.0), ("downscale_in_infer", 0.7)):
+        y, mask = paddle._C.ops.dropout(_both(shape)[1], 0.3, False, mode)
+        np.testing.assert_allclose(y.numpy(), _both(shape)[0].numpy() * np.float32(factor), rtol=1e-6)
+        assert mask.numpy().all() and _lies_last(y)

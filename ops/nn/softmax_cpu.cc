@@ -4,6 +4,7 @@
 // columns side by side, and one for the result.
 #include <cmath>
 
+#include "ops/indexing/image_axis.h"
 #include "ops/nn/row_loops.h"
 #include "ops/nn/softmax_kernels.h"
 #include "ops/nn/softmax_rows.h"
@@ -92,9 +93,10 @@ void RunColumns(const Tensor& x, int64_t axis, Tensor* out) {
 
 void Softmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
              Tensor* out) {
-  const AxisLayout layout = LayoutOf(x, axis);
-  if (layout.inner > 1) return RunColumns<ScaledExp>(x, axis, out);
-  RunRows(x, layout, out,
+  AlongAxis a = InOneOrder(x, *out, axis);
+  const AxisLayout layout = LayoutOf(a.x, a.axis);
+  if (layout.inner > 1) return RunColumns<ScaledExp>(a.x, a.axis, &a.out);
+  RunRows(a.x, layout, &a.out,
           [](const auto* in, int64_t rows, int64_t n, auto* to) {
             using A = std::remove_cvref_t<decltype(*to)>;
             SoftmaxRows(in, rows, n, A(1), to);
@@ -103,9 +105,10 @@ void Softmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
 
 void LogSoftmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
                 Tensor* out) {
-  const AxisLayout layout = LayoutOf(x, axis);
-  if (layout.inner > 1) return RunColumns<LogOfScaledExp>(x, axis, out);
-  RunRows(x, layout, out,
+  AlongAxis a = InOneOrder(x, *out, axis);
+  const AxisLayout layout = LayoutOf(a.x, a.axis);
+  if (layout.inner > 1) return RunColumns<LogOfScaledExp>(a.x, a.axis, &a.out);
+  RunRows(a.x, layout, &a.out,
           [](const auto* in, int64_t rows, int64_t n, auto* to) {
             LogSoftmaxRows(in, rows, n, to);
           });
@@ -113,26 +116,28 @@ void LogSoftmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
 
 void SoftmaxGrad(const KernelContext& ctx, const Tensor& out,
                  const Tensor& grad_out, int64_t axis, Tensor* x_grad) {
-  Run<2>({&out, &grad_out}, axis, x_grad,
-         [](const auto& in, int64_t n, auto* to) {
-           const auto* y = in[0];
-           const auto* g = in[1];
-           using A = std::remove_cvref_t<decltype(*y)>;
-           const A dot = SumOver<A>(n, [&](int64_t i) { return y[i] * g[i]; });
-           for (int64_t i = 0; i < n; ++i) to[i] = (g[i] - dot) * y[i];
-         });
+  AlongAxis y = InOneOrder(out, *x_grad, axis);
+  const AlongAxis g = InOneOrder(grad_out, *x_grad, axis);
+  Run<2>({&y.x, &g.x}, y.axis, &y.out, [](const auto& in, int64_t n, auto* to) {
+    const auto* y = in[0];
+    const auto* g = in[1];
+    using A = std::remove_cvref_t<decltype(*y)>;
+    const A dot = SumOver<A>(n, [&](int64_t i) { return y[i] * g[i]; });
+    for (int64_t i = 0; i < n; ++i) to[i] = (g[i] - dot) * y[i];
+  });
 }
 
 void LogSoftmaxGrad(const KernelContext& ctx, const Tensor& out,
                     const Tensor& grad_out, int64_t axis, Tensor* x_grad) {
-  Run<2>({&out, &grad_out}, axis, x_grad,
-         [](const auto& in, int64_t n, auto* to) {
-           const auto* y = in[0];
-           const auto* g = in[1];
-           using A = std::remove_cvref_t<decltype(*y)>;
-           const A total = SumOver<A>(n, [&](int64_t i) { return g[i]; });
-           for (int64_t i = 0; i < n; ++i) to[i] = g[i] - Exp(y[i]) * total;
-         });
+  AlongAxis y = InOneOrder(out, *x_grad, axis);
+  const AlongAxis g = InOneOrder(grad_out, *x_grad, axis);
+  Run<2>({&y.x, &g.x}, y.axis, &y.out, [](const auto& in, int64_t n, auto* to) {
+    const auto* y = in[0];
+    const auto* g = in[1];
+    using A = std::remove_cvref_t<decltype(*y)>;
+    const A total = SumOver<A>(n, [&](int64_t i) { return g[i]; });
+    for (int64_t i = 0; i < n; ++i) to[i] = g[i] - Exp(y[i]) * total;
+  });
 }
 
 }  // namespace proa::inline v0::ops::PROA_ISA

@@ -1,5 +1,6 @@
 // Kernels of softmax.yaml: each element is read from memory once where a line
 // fits into the registers of its group of threads.
+#include "ops/indexing/image_axis.h"
 #include "ops/nn/softmax_kernels.h"
 #include "ops/nn/softmax_rows_cuda.cuh"
 
@@ -66,31 +67,39 @@ struct GradOf {
 
 void Softmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
              Tensor* out) {
+  auto a = InOneOrder(x, *out, axis);
   VisitFloat(x.dtype(), [&]<class T>(Tag<T>) {
-    AlongAxis<T>(ctx, SoftmaxOf<T, false>{}, AxisLayoutOf(x, axis), out, x);
+    AlongAxis<T>(ctx, SoftmaxOf<T, false>{}, AxisLayoutOf(a.x, a.axis), &a.out,
+                 a.x);
   });
 }
 
 void LogSoftmax(const KernelContext& ctx, const Tensor& x, int64_t axis,
                 Tensor* out) {
+  auto a = InOneOrder(x, *out, axis);
   VisitFloat(x.dtype(), [&]<class T>(Tag<T>) {
-    AlongAxis<T>(ctx, SoftmaxOf<T, true>{}, AxisLayoutOf(x, axis), out, x);
+    AlongAxis<T>(ctx, SoftmaxOf<T, true>{}, AxisLayoutOf(a.x, a.axis), &a.out,
+                 a.x);
   });
 }
 
 void SoftmaxGrad(const KernelContext& ctx, const Tensor& out,
                  const Tensor& grad_out, int64_t axis, Tensor* x_grad) {
+  auto y = InOneOrder(out, *x_grad, axis);
+  const auto g = InOneOrder(grad_out, *x_grad, axis);
   VisitFloat(x_grad->dtype(), [&]<class T>(Tag<T>) {
-    AlongAxis<T>(ctx, GradOf<T, false>{}, AxisLayoutOf(*x_grad, axis), x_grad,
-                 out, grad_out);
+    AlongAxis<T>(ctx, GradOf<T, false>{}, AxisLayoutOf(y.x, y.axis), &y.out,
+                 y.x, g.x);
   });
 }
 
 void LogSoftmaxGrad(const KernelContext& ctx, const Tensor& out,
                     const Tensor& grad_out, int64_t axis, Tensor* x_grad) {
+  auto y = InOneOrder(out, *x_grad, axis);
+  const auto g = InOneOrder(grad_out, *x_grad, axis);
   VisitFloat(x_grad->dtype(), [&]<class T>(Tag<T>) {
-    AlongAxis<T>(ctx, GradOf<T, true>{}, AxisLayoutOf(*x_grad, axis), x_grad,
-                 out, grad_out);
+    AlongAxis<T>(ctx, GradOf<T, true>{}, AxisLayoutOf(y.x, y.axis), &y.out, y.x,
+                 g.x);
   });
 }
 

@@ -469,3 +469,27 @@ def test_dropout_drops_the_same_of_an_image_however_it_lies(shape, dtype):
         y, mask = paddle._C.ops.dropout(_both(shape)[1], 0.3, False, mode)
         np.testing.assert_allclose(y.numpy(), _both(shape)[0].numpy() * np.float32(factor), rtol=1e-6)
         assert mask.numpy().all() and _lies_last(y)
+
+
+@pytest.mark.parametrize("shape", [[2, 3, 5], [2, 3, 5, 4], [2, 19, 5, 4], [2, 3, 2, 5, 4]], ids=str)
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_of_images_lies_as_they_do(shape, axis, name):
+    plain, last = _both(shape)
+    weight = paddle.to_tensor(_random(*shape, seed=1))
+    found = []
+    for x in (plain, last):
+        x.stop_gradient = False
+        y = getattr(nn.functional, name)(x, axis)
+        (g,) = paddle.grad((y * weight).sum(), [x])
+        assert _lies_last(y) == (x is last)
+        found.append((y.numpy(), g.numpy()))
+    np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-4, atol=1e-6)
+    powers = np.exp(plain.numpy().astype("float64"))
+    want = powers / powers.sum(axis, keepdims=True)
+    np.testing.assert_allclose(found[1][0], want if name == "softmax" else np.log(want), rtol=1e-5, atol=1e-6)
+    inplace = _both(shape)[1]
+    if name == "softmax":
+        paddle._C.ops.softmax_(inplace, axis)
+        np.testing.assert_allclose(inplace.numpy(), want, rtol=1e-5, atol=1e-6)

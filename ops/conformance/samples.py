@@ -113,6 +113,17 @@ class Sample:
             tuple(map(change, self.args)), {k: change(v) for k, v in self.kwargs.items()}, f"{self.text} as {new}"
         )
 
+    def with_dims(self, dims: tuple[int, ...]) -> "Sample":
+        """The same call, of tensors that all have these dims; attributes stay, and may not fit any more."""
+
+        def change(a):
+            if isinstance(a, TensorSpec):
+                return dataclasses.replace(a, dims=dims)
+            return [change(x) for x in a] if isinstance(a, list) else a
+
+        kwargs = {k: change(v) for k, v in self.kwargs.items()}
+        return Sample(tuple(map(change, self.args)), kwargs, f"{self.text} of {list(dims)}")
+
     def grown(self, elements: int) -> "Sample":
         """The same call, all dims of all tensors longer by one factor, so that the largest has about `elements`.
 

@@ -87,9 +87,11 @@ def test_memory(op):
     _each(op, suite.check_memory)
 
 
-@pytest.mark.parametrize("op", [o for o in _FUNCTIONAL if not o.random], ids=_ids)
+@pytest.mark.parametrize("op", _FUNCTIONAL, ids=_ids)
 def test_channels_last(op):
+    """Of samples with images, and of others where they may be images."""
     _each(op, suite.check_channels_last)
+    _each(op, suite.check_channels_last, suite.image_cases(proa, op))
 
 
 @pytest.mark.parametrize("op", [o for o in _OPS.values() if o.grad], ids=_ids)

@@ -90,6 +90,9 @@ struct Sqrt {
   PROA_HD static void Block(const float* x, float* out, int64_t n) {
     SquareRoots(x, out, n);
   }
+  PROA_HD static void Block(const double* x, double* out, int64_t n) {
+    SquareRoots(x, out, n);
+  }
 };
 
 struct Rsqrt {

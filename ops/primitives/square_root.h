@@ -1,4 +1,4 @@
-// Square roots of many floats.
+// Square roots of many numbers.
 #ifndef PROA_OPS_PRIMITIVES_SQUARE_ROOT_H_
 #define PROA_OPS_PRIMITIVES_SQUARE_ROOT_H_
 
@@ -15,7 +15,8 @@
 namespace proa::inline v0::ops {
 
 // out[i] = sqrt(x[i]); `out` may be `x`.
-PROA_HD void SquareRoots(const float* x, float* out, int64_t n) {
+template <class T>
+PROA_HD void SquareRoots(const T* x, T* out, int64_t n) {
   for (int64_t i = square_root::Vectors(x, out, n); i < n; ++i)
     out[i] = std::sqrt(x[i]);
 }

@@ -8,7 +8,10 @@
 
 namespace proa::inline v0::ops::square_root {
 
-PROA_HD int64_t Vectors(const float*, float*, int64_t) { return 0; }
+template <class T>
+PROA_HD int64_t Vectors(const T*, T*, int64_t) {
+  return 0;
+}
 
 }  // namespace proa::inline v0::ops::square_root
 

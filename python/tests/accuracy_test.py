@@ -6,6 +6,7 @@ measures with that many arguments and prints the largest errors beside the bound
 """
 
 import itertools
+import math
 import operator
 import pathlib
 import sys
@@ -199,6 +200,39 @@ def test_square_roots_round_right():
         with np.errstate(invalid="ignore"):
             want = np.sqrt(x)
         same = (got.view(np.uint32) == want.view(np.uint32)) | (np.isnan(got) & np.isnan(want))
+        assert same.all(), x[~same][:8]
+
+
+def _near_the_middle(distance):
+    """Every float64 of two binades whose root is so close to the middle of two that (2m + 1)^2, where 2m + 1 is twice that middle
+    as a whole number, is within `distance` of a multiple of the unit of x."""
+    found = []
+    for bits in (54, 55):  # 4 x is a multiple of 2^bits
+        for miss in range(-distance, distance + 1):
+            if -miss % 8 != 1:  # no square of an odd number
+                continue
+            root = 1
+            for bit in range(3, bits):  # root^2 = -miss modulo 2^bit
+                root += (root * root + miss >> bit & 1) << bit - 1
+            for r in {s * root + half & (1 << bits) - 1 for s in (1, -1) for half in (0, 1 << bits - 1)}:
+                if 1 << 53 <= r < 1 << 54:
+                    found.append(math.ldexp(r * r + miss >> bits, bits - 106))
+    return np.array(found, np.float64)
+
+
+def test_square_roots_of_float64_round_right():
+    middles = _near_the_middle(4001)
+    assert len(middles) > 1000
+    rng = np.random.default_rng(0)
+    of_all = rng.integers(0, 1 << 64, 1 << 20, dtype=np.uint64).view(np.float64)
+    of_all[:8] = [0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 2.0**-900, -1]
+    least = (np.uint64(0x07B0000000000000) + np.arange(-64, 64).astype(np.uint64)).view(np.float64)
+    of_two_binades = rng.integers(0x3FF << 52, 0x401 << 52, 1 << 20, dtype=np.uint64).view(np.float64)
+    for x in (middles, middles * 2.0**-900, middles * 2.0**1000, of_two_binades, of_all, least, of_two_binades[:13]):
+        got = proa.sqrt(proa.to_tensor(x)).numpy()
+        with np.errstate(invalid="ignore"):
+            want = np.sqrt(x)
+        same = (got.view(np.uint64) == want.view(np.uint64)) | (np.isnan(got) & np.isnan(want))
         assert same.all(), x[~same][:8]
 
 

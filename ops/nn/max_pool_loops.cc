@@ -237,6 +237,28 @@ class Maxima {
   std::vector<K> column_, column_at_;
 };
 
+// Of images that are one row of one channel, in windows of two that lie side by
+// side: the usual ones, which nothing needs to be laid out for.
+template <typename T>
+void ForwardPairs(const PoolGeometry& g, const T* x, int64_t images, T* out) {
+  using A = typename Accumulate<T>::type;
+  const auto run = [](const T* __restrict from, int64_t n, T* __restrict to) {
+    for (int64_t j = 0; j < n; ++j) {
+      const auto first = KeyOf(static_cast<A>(from[2 * j])),
+                 second = KeyOf(static_cast<A>(from[2 * j + 1]));
+      to[j] = T(ValueOf<A>(std::max(first, second)));
+    }
+  };
+  const int64_t n = g.out[2];
+  if (2 * n == g.in[2]) return run(x, images * n, out);
+  for (int64_t i = 0; i < images; ++i) run(x + i * g.in[2], n, out + i * n);
+}
+
+bool ArePairs(const PoolGeometry& g) {
+  return g.window.stride[2] == 2 && g.window.kernel[2] == 2 &&
+         g.window.pad_before[2] == 0 && 2 * g.out[2] <= g.in[2];
+}
+
 // Of images that are one row of one channel. Several are laid out beside each
 // other, with room between them for what windows see of no image, so that all
 // their windows are one loop for each tap.
@@ -303,9 +325,9 @@ void Forward(const PoolGeometry& g, const PoolRows& rows, const void* x_data,
   const bool lines = g.in[0] * g.in[1] == 1 && g.out[0] * g.out[1] == 1 &&
                      rows.channels == 1 && rows.first == 0 && rows.last == 1;
   if (lines && !places && g.ByTaps(2)) {
-    return ForwardLines(g, static_cast<const T*>(x_data) + rows.in_start,
-                        rows.images,
-                        static_cast<T*>(out_data) + rows.out_start);
+    const auto run = ArePairs(g) ? ForwardPairs<T> : ForwardLines<T>;
+    return run(g, static_cast<const T*>(x_data) + rows.in_start, rows.images,
+               static_cast<T*>(out_data) + rows.out_start);
   }
   Maxima<T> maxima(g, rows.channels, places);
   std::vector<K> best(maxima.RowRoom()), at(places ? maxima.RowRoom() : 0);

@@ -176,6 +176,30 @@ def test_gradients_of_one_dim(length):
         np.testing.assert_allclose(found, _scatter(grad, places, x.shape)[:, :, 0], 1e-5, 1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("length", [2, 3, 8, 33, 64, 65, 500])
+@pytest.mark.parametrize("kernel", [2, 3])
+def test_windows_side_by_side_of_one_dim(length, kernel, dtype):
+    """With padding the same windows go another way."""
+    if length < kernel:
+        pytest.skip("no window")
+    rng = np.random.default_rng(length)
+    x = rng.standard_normal((3, 5, length)).astype(dtype)
+    rare = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, np.finfo(dtype).smallest_subnormal], dtype)
+    x = np.where(rng.random(x.shape) < 0.4, rng.choice(rare, x.shape), x)
+    count = length // kernel
+    windows = x[..., : count * kernel].reshape(3, 5, count, kernel)
+    most = windows.max(-1)
+    zeros = (most == 0) & ((windows == 0) & ~np.signbit(windows)).any(-1)
+    want = np.where(zeros, np.zeros_like(most), most)
+    found = proa._C.ops.max_pool1d(proa.to_tensor(x), [kernel], [kernel], [0], False, "NCL").numpy()
+    np.testing.assert_array_equal(found, want)
+    np.testing.assert_array_equal(np.signbit(found) & (found == 0), np.signbit(want) & (want == 0))
+    padded = np.concatenate([np.full((3, 5, kernel), -np.inf, dtype), x], -1)[..., 1:]
+    other = proa._C.ops.max_pool1d(proa.to_tensor(padded), [kernel], [kernel], [1], False, "NCL").numpy()[..., 1:]
+    np.testing.assert_array_equal(found.view(f"u{found.itemsize}"), other[..., :count].view(f"u{found.itemsize}"))
+
+
 def test_zeros_keep_their_sign():
     x = proa.to_tensor(np.array([-0.0, -1.0, -0.0, 0.0], "float32").reshape(1, 1, 1, 4))
     out = proa._C.ops.max_pool2d(x, [1, 2], [1, 2], [0, 0], False, "NCHW").numpy()

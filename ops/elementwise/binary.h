@@ -13,6 +13,7 @@
 #include "ops/primitives/mended.h"
 #include "ops/primitives/vector_math.h"
 #include "ops/primitives/vector_math_double.h"
+#include "ops/primitives/vector_power_double.h"
 #include "ops/primitives/vector_trigonometry.h"
 #include "ops/primitives/vector_trigonometry_double.h"
 #include "ops/primitives/wide_math.h"
@@ -115,6 +116,9 @@ struct Pow {
       if (same == n && n > 0 && Everyday(a, b[0], out, n)) return;
     }
     if constexpr (std::is_same_v<T, float>) return Pieces(a, b, out, n);
+    if constexpr (std::is_same_v<T, double> && vmath::kHasFma) {
+      return RunMended<vmath::VectorPower>(out, n, a, b);
+    }
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) out[i] = Apply(a[i], b[i]);
   }

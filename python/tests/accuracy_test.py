@@ -236,6 +236,54 @@ def test_square_roots_of_float64_round_right():
         assert same.all(), x[~same][:8]
 
 
+def test_powers_of_float64():
+    """At most a unit off, whatever the exponent; powers of whole numbers that are numbers of float64, and roots of those, are exact."""
+    rng = np.random.default_rng(0)
+    kinds = [
+        (np.exp(rng.uniform(-700, 700, 300)), rng.uniform(-1, 1, 300)),
+        (np.exp(rng.uniform(-2, 2, 300)), rng.uniform(-300, 300, 300)),
+        (1 + rng.uniform(-1e-3, 1e-3, 300), rng.uniform(-7e5, 7e5, 300)),
+        (rng.uniform(0.7, 1.42, 300), rng.uniform(-1900, 1900, 300)),
+    ]
+    x, y = (np.concatenate(v) for v in zip(*kinds))
+    got = proa.pow(proa.to_tensor(x), proa.to_tensor(y)).numpy()
+    assert np.isfinite(got).all() and (got > 1e-307).all()
+    with mpmath.workdps(40):
+        exact = [mpmath.power(float(a), float(b)) for a, b in zip(x, y)]
+        assert max(float(abs(mpmath.mpf(float(b)) - e)) / np.spacing(float(e)) for b, e in zip(got, exact)) <= 1
+    for power in range(1, 9):
+        whole = np.floor(rng.uniform(1, 2 ** (53 / power) - 1, 1000))
+        product = np.array([int(a) ** power for a in whole], np.float64)
+        exponents = np.full(1000, power, np.float64)
+        np.testing.assert_array_equal(proa.pow(proa.to_tensor(whole), proa.to_tensor(exponents)).numpy(), product)
+        if power in (1, 2, 4):
+            roots = proa.pow(proa.to_tensor(product), proa.to_tensor(1 / exponents)).numpy()
+            np.testing.assert_array_equal(roots, whole)
+
+
+def test_powers_of_float64_with_what_is_rare_between_them():
+    """Rare pairs take another way than their neighbours, and leave these alone."""
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(0.1, 5, 1009), rng.uniform(-9, 9, 1009)
+    usual = proa.pow(proa.to_tensor(x), proa.to_tensor(y)).numpy()
+    np.testing.assert_allclose(usual, np.power(x, y), rtol=2.0**-52)
+    rare = [0.0, -0.0, 1.0, -1.0, -2.0, -2.5, np.inf, -np.inf, np.nan, 5e-324, 1e-310, 1.7e308]
+    pairs = np.array(list(itertools.product(rare, [*rare, 2.0, 3.0, 0.5, 1e300, 720.0])))
+    places = rng.choice(1009, len(pairs), replace=False)
+    x[places], y[places] = pairs.T
+    with np.errstate(all="ignore"):
+        want = np.power(x, y)
+    got = proa.pow(proa.to_tensor(x), proa.to_tensor(y)).numpy()
+    np.testing.assert_array_equal(np.signbit(got[places]), np.signbit(want[places]))
+    np.testing.assert_allclose(got[places], want[places], rtol=2.0**-52)
+    others = np.setdiff1d(np.arange(1009), places)
+    np.testing.assert_array_equal(got[others], usual[others])
+    for power in (2.5, -3.0, 1.0, 0.0, np.nan, np.inf):
+        with np.errstate(all="ignore"):
+            want = np.power(x, power)
+        np.testing.assert_allclose(proa.pow(proa.to_tensor(x), power).numpy(), want, rtol=2.0**-52)
+
+
 def main(points, part):
     for name, row in ROWS.items():
         if part in name:

@@ -1,5 +1,6 @@
 // Formulas of gamma.yaml: scalar.h says what they compute. float has vector
-// versions (gamma_float.h) but for derivatives of higher order.
+// versions (gamma_float.h) but for derivatives of higher order, double
+// for most arguments of lgamma and trigamma (gamma_double.h).
 #ifndef PROA_OPS_SPECIAL_GAMMA_H_
 #define PROA_OPS_SPECIAL_GAMMA_H_
 
@@ -7,6 +8,8 @@
 
 #include "ops/primitives/host_device.h"
 #include "ops/primitives/mended.h"
+#include "ops/primitives/pieces.h"
+#include "ops/special/gamma_double.h"
 #include "ops/special/gamma_float.h"
 #include "ops/special/scalar.h"
 
@@ -49,6 +52,13 @@ struct Lgamma {
   static T Apply(T x) {
     return static_cast<T>(special::LogGamma(x));
   }
+  PROA_HD static void Block(const double* x, double* out, int64_t n) {
+    if constexpr (vmath::kHasFma) {
+      MapMost<special::InnerLogGamma, Lgamma>(x, out, n);
+    } else {
+      for (int64_t i = 0; i < n; ++i) out[i] = Apply(x[i]);
+    }
+  }
   PROA_HD static void Block(const float* x, float* out, int64_t n) {
     GammaLoop<Lgamma>(x, out, n);
   }
@@ -84,6 +94,13 @@ struct Polygamma {
   T Apply(T x) const {
     return static_cast<T>(special::Polygamma(n, x));
   }
+  PROA_HD void Block(const double* x, double* out, int64_t count) const {
+    if (n == 1) {
+      MapMost<special::InnerTrigamma, Trigamma>(x, out, count);
+    } else {
+      for (int64_t i = 0; i < count; ++i) out[i] = Apply(x[i]);
+    }
+  }
   PROA_HD void Block(const float* x, float* out, int64_t count) const {
     if (n == 0) {
       Digamma::Block(x, out, count);
@@ -96,7 +113,8 @@ struct Polygamma {
 
  private:
   struct Trigamma {
-    static double Exact(double x) { return special::Polygamma(1, x); }
+    static double Apply(double x) { return special::Polygamma(1, x); }
+    static double Exact(double x) { return Apply(x); }
     PROA_HD static double Positive(double x) {
       return special::TrigammaPositive(x);
     }

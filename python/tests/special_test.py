@@ -27,7 +27,7 @@ CASES = {
     "lgamma below 0": (proa.lgamma, _log_gamma, NEGATIVE, 3, 0),
     "digamma": (proa.digamma, mpmath.digamma, POSITIVE, 3, 0),
     "digamma below 0": (proa.digamma, mpmath.digamma, NEGATIVE, 7, 2.0**-52),
-    "polygamma 1": (lambda x: proa.polygamma(x, 1), lambda x: mpmath.polygamma(1, x), POSITIVE[:110], 6, 0),
+    "polygamma 1": (lambda x: proa.polygamma(x, 1), lambda x: mpmath.polygamma(1, x), POSITIVE[:110], 4, 0),
     "polygamma 1 below 0": (lambda x: proa.polygamma(x, 1), lambda x: mpmath.polygamma(1, x), NEGATIVE[:40], 7, 0),
     "polygamma 4": (lambda x: proa.polygamma(x, 4), lambda x: mpmath.polygamma(4, x), POSITIVE[:40], 8, 0),
     "erfinv": (proa.erfinv, mpmath.erfinv, INSIDE, 2, 0),

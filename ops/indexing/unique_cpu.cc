@@ -1,8 +1,11 @@
 // Kernels that find the different elements (or slices) of a tensor.
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "ops/indexing/sort_kernels.h"
@@ -122,23 +125,16 @@ Groups Grouped(const Tensor& x, const Items& items, F order_of) {
   return groups;
 }
 
-// What `unique` gives of the elements at(0), at(1), ... of x, whose keys are
-// key(0), key(1), ...: the first of each run of equal keys, its place (unless
-// null), which run each element is in, and the lengths. Without branches: where
-// a run ends is not to be predicted.
-template <typename T, typename At, typename Key>
-void FindRuns(const Tensor& x, At at, Key key, Tensor* out, Tensor* index,
-              Tensor* inverse, Tensor* counts) {
+// Of the elements at(0), at(1), ... of x, of which `inverse` says what run each
+// is in, up to `last`: the first of each run, its place (unless null), and the
+// lengths. Without branches: where a run ends is not to be predicted.
+template <typename T, typename At>
+void WriteRuns(const Tensor& x, At at, int64_t last, const Tensor& inverse,
+               Tensor* out, Tensor* index, Tensor* counts) {
   const int64_t n = x.numel();
-  *inverse = Tensor::Empty({n}, DType::kInt64, x.place());
-  int64_t* run_of = inverse->data<int64_t>();
-  int64_t last = n > 0 ? 0 : -1;
-  for (int64_t k = 0; k < n; ++k) {
-    last += k > 0 && key(k) != key(k - 1);
-    run_of[at(k)] = last;
-  }
   *out = Tensor::Empty({last + 1}, x.dtype(), x.place());
   *counts = Tensor::Empty({last + 1}, DType::kInt64, x.place());
+  const int64_t* run_of = inverse.data<int64_t>();
   const T* from = x.data<T>();
   T* to = out->data<T>();
   int64_t* start = counts->data<int64_t>();
@@ -157,14 +153,47 @@ void FindRuns(const Tensor& x, At at, Key key, Tensor* out, Tensor* index,
   if (n > 0) start[last] = n - start[last];
 }
 
-// Of the elements in the order in which they lie.
+// A number that is equal for those elements for which SortKey is, and less
+// work.
+template <typename T>
+KeyOf<T> EqualKey(T v) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<KeyOf<T>>(v);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    const T unsigned_zero = v + T(0);
+    return std::bit_cast<KeyOf<T>>(
+        v == v ? unsigned_zero : std::numeric_limits<T>::quiet_NaN());
+  } else {
+    return SortKey(v);
+  }
+}
+
+// What `unique` gives of the elements in the order in which they lie.
 template <typename T>
 void FindNeighbours(const Tensor& x, Tensor* out, Tensor* index,
                     Tensor* inverse, Tensor* counts) {
-  FindRuns<T>(
-      x, [](int64_t k) { return k; },
-      [from = x.data<T>()](int64_t k) { return SortKey(from[k]); }, out, index,
-      inverse, counts);
+  constexpr int64_t kPiece = 256;
+  const int64_t n = x.numel();
+  *inverse = Tensor::Empty({n}, DType::kInt64, x.place());
+  const T* from = x.data<T>();
+  int64_t* run_of = inverse->data<int64_t>();
+  int64_t last = n > 0 ? 0 : -1;
+  KeyOf<T> keys[kPiece], before = n > 0 ? EqualKey(from[0]) : KeyOf<T>();
+  for (int64_t begin = 0; begin < n; begin += kPiece) {
+    const int64_t m = std::min(n - begin, kPiece);
+    if (m == kPiece) {  // of a fixed length, which is computed in vectors
+      for (int64_t k = 0; k < kPiece; ++k) keys[k] = EqualKey(from[begin + k]);
+    } else {
+      for (int64_t k = 0; k < m; ++k) keys[k] = EqualKey(from[begin + k]);
+    }
+    for (int64_t k = 0; k < m; ++k) {
+      last += keys[k] != before;
+      before = keys[k];
+      run_of[begin + k] = last;
+    }
+  }
+  WriteRuns<T>(
+      x, [](int64_t k) { return k; }, last, *inverse, out, index, counts);
 }
 
 template <typename T>
@@ -173,10 +202,15 @@ void FindSorted(const Tensor& x, Tensor* out, Tensor* index, Tensor* inverse,
   if (x.numel() == 0) return FindNeighbours<T>(x, out, index, inverse, counts);
   SortLines(x.data<T>(), Lines(Shape{x.numel()}, 0), false,
             [&](int64_t, const auto& items) {
-              FindRuns<T>(
-                  x, [&](int64_t k) { return items[k].index; },
-                  [&](int64_t k) { return items[k].key; }, out, index, inverse,
-                  counts);
+              const auto at = [&](int64_t k) { return items[k].index; };
+              *inverse = Tensor::Empty({x.numel()}, DType::kInt64, x.place());
+              int64_t* run_of = inverse->data<int64_t>();
+              int64_t last = 0;
+              for (int64_t k = 0; k < x.numel(); ++k) {
+                last += k > 0 && items[k].key != items[k - 1].key;
+                run_of[at(k)] = last;
+              }
+              WriteRuns<T>(x, at, last, *inverse, out, index, counts);
             });
 }
 

@@ -89,6 +89,23 @@ def test_unique_consecutive(n, dtype):
     assert proa.unique_consecutive(proa.to_tensor(whole)).tolist() == [7]
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 255, 256, 257, 512, 1000])
+def test_unique_consecutive_in_pieces(n, dtype):
+    """The first of each run is kept: of zeros and of NaNs it matters which."""
+    rng = np.random.default_rng(n)
+    x = rng.integers(0, 2, n).astype(dtype)
+    if dtype.startswith("float"):
+        x = np.array([0.0, -0.0, np.nan, -np.nan, 1.0, np.inf], dtype)[rng.integers(0, 6, n)]
+        x[x == 1] = np.finfo(dtype).smallest_subnormal
+    same = (x[1:] == x[:-1]) | ((x[1:] != x[1:]) & (x[:-1] != x[:-1]))
+    starts = np.flatnonzero(np.concatenate([[True], ~same]))
+    values, inverse, counts = proa.unique_consecutive(proa.to_tensor(x), return_inverse=True, return_counts=True)
+    assert values.numpy().tobytes() == x[starts].tobytes()
+    np.testing.assert_array_equal(counts.numpy(), np.diff(np.append(starts, n)))
+    np.testing.assert_array_equal(inverse.numpy(), np.repeat(np.arange(len(starts)), counts.numpy()))
+
+
 def test_unique_consecutive_of_nan_over_a_border():
     x = np.arange(_PART + 9, dtype="float32")
     x[_PART - 2 : _PART + 3] = np.nan

@@ -1,5 +1,5 @@
 // Formulas of bessel.yaml: scalar.h says what they compute. float has vector
-// versions of the orders 0 and 1.
+// versions of the orders 0 and 1, and double (bessel_double.h).
 #ifndef PROA_OPS_SPECIAL_BESSEL_H_
 #define PROA_OPS_SPECIAL_BESSEL_H_
 
@@ -7,7 +7,9 @@
 #include <cstdint>
 
 #include "ops/primitives/host_device.h"
+#include "ops/primitives/pieces.h"
 #include "ops/primitives/vector_math.h"
+#include "ops/special/bessel_double.h"
 #include "ops/special/scalar.h"
 
 namespace proa::inline v0::ops::formula {
@@ -90,12 +92,33 @@ PROA_HD float BesselOf(float x) {
   return x != x ? x : y;
 }
 
+// Of double; `Rare`, made of an order, computes what has no vector version.
+template <class Rare, bool kScaled>
+void BesselLoop(int64_t order, const double* x, double* out, int64_t n) {
+  const auto run = [&]<class Order>(Order) __attribute__((always_inline)) {
+    struct Alone {
+      static double Apply(double v) { return Rare{Order::kOrder}.Apply(v); }
+    };
+    MapMost<special::InnerBessel<Order, kScaled>, Alone>(x, out, n);
+  };
+  if (order == 0) {
+    run(special::BesselOrder0Double{});
+  } else if (order == 1) {
+    run(special::BesselOrder1Double{});
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = Rare{order}.Apply(x[i]);
+  }
+}
+
 struct BesselI {
   static constexpr float kCost = 40;
   int64_t order;
   template <class T>
   T Apply(T x) const {
     return static_cast<T>(special::BesselI(order, x));
+  }
+  void Block(const double* x, double* out, int64_t n) const {
+    BesselLoop<BesselI, false>(order, x, out, n);
   }
   PROA_HD void Block(const float* x, float* out, int64_t n) const {
     if (order == 0) {
@@ -116,6 +139,9 @@ struct BesselIe {
   template <class T>
   T Apply(T x) const {
     return static_cast<T>(special::ScaledBesselI(order, x));
+  }
+  void Block(const double* x, double* out, int64_t n) const {
+    BesselLoop<BesselIe, true>(order, x, out, n);
   }
   PROA_HD void Block(const float* x, float* out, int64_t n) const {
     if (order == 0) {

@@ -31,10 +31,10 @@ CASES = {
     "polygamma 1 below 0": (lambda x: proa.polygamma(x, 1), lambda x: mpmath.polygamma(1, x), NEGATIVE[:40], 7, 0),
     "polygamma 4": (lambda x: proa.polygamma(x, 4), lambda x: mpmath.polygamma(4, x), POSITIVE[:40], 8, 0),
     "erfinv": (proa.erfinv, mpmath.erfinv, INSIDE, 2, 0),
-    "i0": (proa.i0, lambda x: mpmath.besseli(0, x), REAL, 8, 0),
-    "i0e": (proa.i0e, lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)), REAL, 8, 0),
-    "i1": (proa.i1, lambda x: mpmath.besseli(1, x), REAL, 14, 0),
-    "i1e": (proa.i1e, lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)), REAL, 10, 0),
+    "i0": (proa.i0, lambda x: mpmath.besseli(0, x), REAL, 4.5, 0),
+    "i0e": (proa.i0e, lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)), REAL, 4.5, 0),
+    "i1": (proa.i1, lambda x: mpmath.besseli(1, x), REAL, 4.5, 0),
+    "i1e": (proa.i1e, lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)), REAL, 4.5, 0),
 }
 _IN_FLOAT32 = {"erfinv": 2.5, "i0": 4.5, "i0e": 4.5, "i1": 4.5, "i1e": 4}
 

@@ -14,6 +14,7 @@
 #include "ops/collective/collective.h"
 #include "ops/observers.h"
 #include "tensor/error.h"
+#include "tensor/interpreters.h"
 #include "tensor/interrupt.h"
 
 namespace proa::inline v0::jit {
@@ -34,6 +35,11 @@ void PassOn(const Operation& o, Environment& env) {
   for (const auto& ids : o.results) {
     for (ValueId id : ids) env[id] = env[std::get<ValueRef>(o.args[0]).id];
   }
+}
+
+// Whether it gives nothing: a write, an update.
+bool OnlyChanges(const OpDefinition& op) {
+  return op.changes != 0 && op.outputs.empty();
 }
 
 // Of a call with attributes that are values of the program, the recorder could
@@ -83,6 +89,12 @@ void Call(const PreparedBlock::Step& step, PreparedBlock& block,
                                  step.results.size());
   if (step.late) [[unlikely]] {
     CallBoxed(*o.op, args, results);
+  } else if (OnlyChanges(*o.op)) {
+    // Whether it may change what requires grad was asked when it was recorded,
+    // where `no_grad` was on or not; here nothing tells.
+    const InterpreterScope scope = InterpreterScope::Forbid(kDifferentiate);
+    const GivenScope given(*o.op, args);
+    o.op->call(args, results);
   } else {
     const GivenScope given(*o.op, args);
     o.op->call(args, results);

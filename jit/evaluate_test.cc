@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "autograd/grad_state.h"
 #include "gtest/gtest.h"
 #include "jit/executor.h"
 #include "jit/program_for_test.h"
@@ -173,6 +174,25 @@ TEST(Evaluate, AnotherLookChangesNothing) {
   Environment env = MakeEnvironment(*program);
   Evaluate(*program, program->block(), env);
   EXPECT_NE(Elements(w)[0], 1);
+}
+
+// Whether it may was asked when it was recorded.
+TEST(Evaluate, WritesIntoWhatRequiresGrad) {
+  const Tensor w = Floats({1, 2});
+  autograd::SetRequiresGrad(w, true);
+  const auto program = Parse(
+      "  %0 = captured \"w\" : [2] float32\n"
+      "  %1 = exp(%0) : [2] float32\n"
+      "  %2 = detach(%1) : [2] float32\n"
+      "  store_(%0, %2)\n"
+      "  %3 = neg(%0) : [2] float32\n",
+      {w});
+  Environment env = MakeEnvironment(*program);
+  Evaluate(*program, program->block(), env);
+  EXPECT_NEAR(Elements(w)[0], 2.71828f, 1e-4f);
+  EXPECT_TRUE(autograd::RequiresGrad(w));
+  EXPECT_TRUE(autograd::RequiresGrad(env[3]));  // as before
+  EXPECT_FALSE(autograd::RequiresGrad(env[2]));
 }
 
 TEST(EvaluateRegion, IsAFunctionOfItsArguments) {

@@ -63,7 +63,29 @@ std::vector<Value> WithElements(const char* op, std::span<const Value> args) {
   return out;
 }
 
-Argument ToArgument(const std::shared_ptr<Program>& program, const Value& v) {
+// What an operation writes into. A detached handle of a tensor that the program
+// has is that tensor: a file would have two of them, of which one stays as it
+// was.
+ValueRef RefToChanged(const std::shared_ptr<Program>& program,
+                      const Tensor& t) {
+  if (t.defined() && !t.is_symbolic() && t.numel() > 0 &&
+      program->FindCaptured(t) == kNoValue) {
+    for (ValueId id : program->captured()) {
+      const Tensor& held = program->value(id).captured;
+      if (held.storage() == t.storage() && held.raw_data() == t.raw_data() &&
+          held.shape() == t.shape() && held.strides() == t.strides() &&
+          held.dtype() == t.dtype()) {
+        return RefTo(program, held);
+      }
+    }
+  }
+  return RefTo(program, t);
+}
+
+Argument ToArgument(const std::shared_ptr<Program>& program, const Value& v,
+                    bool changed) {
+  if (const auto* t = std::get_if<Tensor>(&v); t != nullptr && changed)
+    return RefToChanged(program, *t);
   if (const auto* t = std::get_if<Tensor>(&v)) return RefTo(program, *t);
   if (const auto* ts = std::get_if<std::vector<Tensor>>(&v)) {
     std::vector<ValueRef> refs;
@@ -162,8 +184,9 @@ void Append(const std::shared_ptr<Program>& program, const OpDefinition& op,
   if (const std::string where = CallSiteWithCode(); !where.empty()) {
     operation.where = profiler::Intern(where);
   }
-  for (const Value& v : args) {
-    operation.args.push_back(ToArgument(program, v));
+  for (size_t i = 0; i < args.size(); ++i) {
+    operation.args.push_back(
+        ToArgument(program, args[i], (op.changes >> i & 1) != 0));
   }
   const bool constant = GivesConstant(*program, op, args);
   const bool differentiable =

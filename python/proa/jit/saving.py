@@ -10,7 +10,7 @@ from proa import _C
 from proa.autograd.py_layer import noting_layers
 from proa.framework.once import changing
 from proa.framework.parameter import Parameter
-from proa.jit import context, save_hooks
+from proa.jit import aliases, context, save_hooks
 from proa.jit.dy2static import tracebacks
 from proa.jit.input_spec import InputSpec
 from proa.jit.left_out import warn_of_left_out
@@ -57,6 +57,7 @@ def save(layer, path, input_spec=None, format="proa", **configs):
         ValueError: no input_spec is known, an unknown format, or a path without a name.
         NotImplementedError: operations that PaddlePaddle's format cannot say: all of them, with the lines that made
             them; then nothing is written.
+        RuntimeError: the function changes a parameter that it uses by a `detach()` or view that is no part of the program, too.
         OSError: the files cannot be written, with errno and the path.
 
     Examples:
@@ -226,6 +227,8 @@ def recorded(what, layer, input_spec, file="foreign", training=False):
     specs = [_as_spec(what, spec) for spec in input_spec]
     with _C.eager_mode(), in_mode(owner, training) if owner is not None else contextlib.nullcontext():
         trace = _trace(what, function, specs, owner, file)
+    if file == "proa":
+        aliases.refuse(what, trace)
     warn_of_left_out(what, trace.left_out, stacklevel=4)
     return trace
 

@@ -48,6 +48,8 @@ def test_a_forward_pass(name):
         "squeezenet1_1",
         "unet",
         "encoder",
+        "lstm",
+        "gru",
     ],
 )
 def test_a_step_of_training(name):

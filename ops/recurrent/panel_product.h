@@ -74,6 +74,9 @@ struct PanelSource {
   const typename Kernel::Source* data;
   int64_t k, n, row_stride, column_stride;
   const Tensor* weight = nullptr;  // whose elements these are, or null
+  // Memory that the caller lends for the panels, or null.
+  void* room = nullptr;
+  int64_t room_bytes = 0;
 
   int64_t units() const {
     return (k + Kernel::kPerUnit - 1) / Kernel::kPerUnit;
@@ -119,6 +122,12 @@ class PanelProduct {
   // B [units, n].
   explicit PanelProduct(const PanelSource<Kernel>& b)
       : units_(b.units()), n_(b.n) {
+    const bool may_be_kept = b.weight != nullptr && onednn::Predicts(*b.weight);
+    if (!may_be_kept && b.room != nullptr && b.bytes() <= b.room_bytes) {
+      b.Pack(b.room);
+      panels_ = static_cast<const Unit*>(b.room);
+      return;
+    }
     if (b.weight != nullptr) {
       kept_.emplace(*b.weight, b.Order());
       panels_ = static_cast<const Unit*>(kept_->data());

@@ -49,20 +49,22 @@ void LstmHidden(int64_t size, const A* gates, const A* cell_before, A* h) {
     h[j] = o[j] * Tanh(f[j] * cell_before[j] + i[j] * g[j]);
 }
 
-// dh: of h. dc: of c', becomes that of c. to: of the sums of the gates.
+// dh: of h. dc: of c', becomes that of c. to: of the sums of the gates; may lie
+// where `gates` do.
 template <typename A>
 void LstmBackward(int64_t size, const A* gates, const A* cell_before,
                   const A* dh, A* dc, A* to) {
   const A *i = gates, *f = i + size, *g = f + size, *o = g + size;
   A *di = to, *df = di + size, *dg = df + size, *d_o = dg + size;
   for (int64_t j = 0; j < size; ++j) {
-    const A t = Tanh(f[j] * cell_before[j] + i[j] * g[j]);
-    const A d = dc[j] + dh[j] * o[j] * (A(1) - t * t);
-    d_o[j] = dh[j] * t * o[j] * (A(1) - o[j]);
-    di[j] = d * g[j] * i[j] * (A(1) - i[j]);
-    df[j] = d * cell_before[j] * f[j] * (A(1) - f[j]);
-    dg[j] = d * i[j] * (A(1) - g[j] * g[j]);
-    dc[j] = d * f[j];
+    const A in = i[j], forget = f[j], now = g[j], out = o[j];
+    const A t = Tanh(forget * cell_before[j] + in * now);
+    const A d = dc[j] + dh[j] * out * (A(1) - t * t);
+    d_o[j] = dh[j] * t * out * (A(1) - out);
+    di[j] = d * now * in * (A(1) - in);
+    df[j] = d * cell_before[j] * forget * (A(1) - forget);
+    dg[j] = d * in * (A(1) - now * now);
+    dc[j] = d * forget;
   }
 }
 
@@ -82,21 +84,23 @@ void GruForward(int64_t size, A* gates, const A* hidden, A* kept, A* h) {
   for (int64_t j = 0; j < size; ++j) h[j] = (h[j] - n[j]) * z[j] + n[j];
 }
 
-// dh: of h', becomes the part of that of h that goes past the product. to_x,
-// to_h: of the sums of the inputs, and of the state.
+// dh: of h', becomes the part of that of h that goes past the product. to_h: of
+// the sums of the state; to_n: of the last one of the inputs, whose others are
+// those of the state. They may lie where `gates` and `kept` do.
 template <typename A>
 void GruBackward(int64_t size, const A* gates, const A* kept, const A* h_before,
-                 A* dh, A* to_x, A* to_h) {
+                 A* dh, A* to_n, A* to_h) {
   const A *r = gates, *z = r + size, *n = z + size;
   for (int64_t j = 0; j < size; ++j) {
-    const A dn = dh[j] * (A(1) - z[j]) * (A(1) - n[j] * n[j]);
-    const A dr = dn * kept[j] * r[j] * (A(1) - r[j]);
-    const A dz = dh[j] * (h_before[j] - n[j]) * z[j] * (A(1) - z[j]);
-    to_x[j] = to_h[j] = dr;
-    to_x[size + j] = to_h[size + j] = dz;
-    to_x[2 * size + j] = dn;
-    to_h[2 * size + j] = dn * r[j];
-    dh[j] *= z[j];
+    const A reset = r[j], update = z[j], now = n[j];
+    const A dn = dh[j] * (A(1) - update) * (A(1) - now * now);
+    const A dr = dn * kept[j] * reset * (A(1) - reset);
+    const A dz = dh[j] * (h_before[j] - now) * update * (A(1) - update);
+    to_h[j] = dr;
+    to_h[size + j] = dz;
+    to_n[j] = dn;
+    to_h[2 * size + j] = dn * reset;
+    dh[j] *= update;
   }
 }
 
@@ -111,6 +115,7 @@ void SimpleForward(int64_t size, bool relu, A* gates, A* h) {
   for (int64_t j = 0; j < size; ++j) h[j] = gates[j];
 }
 
+// to: as in LstmBackward.
 template <typename A>
 void SimpleBackward(int64_t size, bool relu, const A* gates, const A* dh,
                     A* to) {

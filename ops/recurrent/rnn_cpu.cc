@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "ops/boxed_call.h"
 #include "ops/linalg/gemm.h"
 #include "ops/nn/float_copy.h"
 #include "ops/primitives/cpu/blocks.h"
@@ -133,10 +134,14 @@ struct Network {
     GatherRows(x.data<T>(), from, inputs, packed.template data<A>());
     return Factor<A>(packed);
   }
-  // All of them: as they lie, if they are packed.
+  // All of them: as they lie, if they are packed; else in `room`, if that is
+  // not null.
   template <typename T>
-  Factor<A> Inputs(const Tensor& x, bool time_major) const {
-    return IsPacked(time_major) ? FactorOf(x) : Inputs<T>(x, 0, rows.rows());
+  Factor<A> Inputs(const Tensor& x, bool time_major, A* room) const {
+    if (IsPacked(time_major)) return FactorOf(x);
+    if (room == nullptr || low) return Inputs<T>(x, 0, rows.rows());
+    GatherRows(x.data<T>(), places, inputs, room);
+    return Factor<A>(room, rows.rows() * inputs);
   }
 
   bool low;  // products are of operands rounded to bfloat16
@@ -388,31 +393,74 @@ class Result {
 
 // The gradients of the sums of gates, of each row.
 template <typename A>
-struct GateGrads {
-  Tensor of_inputs, of_state;  // the same one but for GRU
-  Tensor of_output;            // of what was projected
+class GateGrads {
+ public:
+  // `in_place`: where the gates are that `kept` has, which nobody needs then.
+  GateGrads(const Network<A>& net, const Kept<A>& kept, bool in_place)
+      : elements_(net.rows.rows() * net.gates) {
+    const int64_t rows = net.rows.rows();
+    const int64_t besides = net.cell == RnnCell::kGru ? rows * net.hidden : 0;
+    if (!in_place) own_ = Scratch<A>(elements_ + besides);
+    sums = in_place ? kept.gates : own_.data<A>();
+    if (besides > 0) last = in_place ? kept.besides : sums + elements_;
+    // What the cell kept besides, and the states, are of no use after these.
+    room_ = in_place ? kept.besides : nullptr;
+    room_size_ = in_place ? kept.end - kept.besides : 0;
+    besides_size_ = in_place ? kept.before - kept.besides : 0;
+    if (net.projects()) of_output = Scratch<A>(rows * net.state);
+  }
+
+  Factor<A> factor() const { return Factor<A>(sums, elements_); }
+  // Of GRU: from those of the state to those of the inputs.
+  void TurnToInputs(const Network<A>& net) const {
+    const int64_t size = net.hidden;
+    parallel_for(0, net.rows.rows(), RowGrain(size),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i)
+                     std::memcpy(sums + i * net.gates + 2 * size,
+                                 last + i * size, size * sizeof(A));
+                 });
+  }
+  // Memory for as many elements that is free when all steps are through; null
+  // if there is none.
+  A* RoomBesides(int64_t elements) const {
+    return last == nullptr && elements <= besides_size_ ? room_ : nullptr;
+  }
+  // Memory for as many elements that is free when the weight of the state and
+  // the last gate are through; null if there is none.
+  A* Room(int64_t elements) const {
+    return elements <= room_size_ ? room_ : nullptr;
+  }
+
+  A* sums = nullptr;  // [rows, gates]: of those of the state
+  // GRU's last one of the inputs; the others are the same. Else null.
+  A* last = nullptr;
+  Tensor of_output;  // of what was projected
+
+ private:
+  int64_t elements_;
+  Tensor own_;
+  A* room_;
+  int64_t room_size_, besides_size_;
 };
 
 // All steps backwards. grad_out: of each row, in its place. dh, dc: of the last
-// states in the order of rows; become those of the first ones.
+// states in the order of rows; become those of the first ones. room: for a
+// weight of the state.
 template <typename A>
-GateGrads<A> RunStepsBack(const Network<A>& net, const Kept<A>& kept,
-                          const A* grad_out, A* dh, A* dc) {
+void RunStepsBack(const Network<A>& net, const Kept<A>& kept, const A* grad_out,
+                  A* dh, A* dc, const GateGrads<A>& grads, A* room) {
   const int64_t size = net.hidden, state = net.state, gates = net.gates;
-  const int64_t rows = net.rows.rows(), batch = net.rows.batch();
+  const int64_t batch = net.rows.batch();
   const bool gru = net.cell == RnnCell::kGru;
-  GateGrads<A> grads;
-  grads.of_inputs = Scratch<A>(rows * gates);
-  grads.of_state = gru ? Scratch<A>(rows * gates) : grads.of_inputs;
   const ProductOfSteps<A> product(net.low, net.weight_hh, gates, state, state,
-                                  1, net.rows.rows());
+                                  1, net.rows.rows(), room);
   std::optional<ProductOfSteps<A>> projection;
   Tensor unprojected;
   if (net.projects()) {
     projection.emplace(net.low, net.weight_hr, state, size, size, 1,
                        net.rows.rows());
     unprojected = Scratch<A>(batch * size);
-    grads.of_output = Scratch<A>(rows * state);
   }
   for (int64_t s = net.rows.steps() - 1; s >= 0; --s) {
     const int64_t t = net.Step(s), n = net.rows.running(t);
@@ -429,8 +477,8 @@ GateGrads<A> RunStepsBack(const Network<A>& net, const Kept<A>& kept,
       of_cell = unprojected.data<A>();
       projection->Run(dh, n, of_cell, /*accumulate=*/false);
     }
-    A* const to_x = grads.of_inputs.template data<A>() + first * gates;
-    A* const to_h = grads.of_state.template data<A>() + first * gates;
+    A* const to = grads.sums + first * gates;
+    A* const last = grads.last + (gru ? first * size : 0);
     parallel_for(0, n, RowGrain(4 * gates), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const A* g = kept.gates + (first + i) * gates;
@@ -438,22 +486,21 @@ GateGrads<A> RunStepsBack(const Network<A>& net, const Kept<A>& kept,
         switch (net.cell) {
           case RnnCell::kLstm:
             cells::LstmBackward(size, g, besides, of_cell + i * size,
-                                dc + i * size, to_x + i * gates);
+                                dc + i * size, to + i * gates);
             break;
           case RnnCell::kGru:
             cells::GruBackward(
                 size, g, besides, kept.before + (first + i) * state,
-                of_cell + i * size, to_x + i * gates, to_h + i * gates);
+                of_cell + i * size, last + i * size, to + i * gates);
             break;
           default:
             cells::SimpleBackward(size, net.cell == RnnCell::kRelu, g,
-                                  of_cell + i * size, to_x + i * gates);
+                                  of_cell + i * size, to + i * gates);
         }
       }
     });
-    product.Run(to_h, n, dh, /*accumulate=*/gru);
+    product.Run(to, n, dh, /*accumulate=*/gru);
   }
-  return grads;
 }
 
 // What was projected, of each row.
@@ -525,6 +572,14 @@ void RnnGrad(const KernelContext& ctx, const Tensor& grad_out,
     const int64_t rows = net.rows.rows(), gates = net.gates;
     const bool lstm = net.cell == RnnCell::kLstm;
     const int64_t cell_state = lstm ? net.hidden : 0;
+    // What the cells kept makes room for their gradients where nobody else has
+    // it (asked before there is one more handle); of projections it is needed
+    // once more.
+    const bool in_place =
+        !net.projects() &&
+        (!given_reserve.defined() || given_reserve.numel() == 0 ||
+         IsGiven("rnn_grad", given_reserve, given_reserve.shape(),
+                 given_reserve.dtype(), given_reserve.place()));
     Tensor reserve = given_reserve;
     if (!reserve.defined() || reserve.numel() == 0) {
       const int64_t width =
@@ -542,29 +597,45 @@ void RnnGrad(const KernelContext& ctx, const Tensor& grad_out,
     const Tensor of_out = FloatCopy(grad_out, kDTypeOf<A>);
     const Tensor dh = net.Start(of_h, net.state);
     const Tensor dc = net.Start(of_c, cell_state);
-    const GateGrads<A> grads =
-        RunStepsBack(net, kept, of_out.data<A>(), dh.data<A>(), dc.data<A>());
+    const Result<A> of_ih(weight_ih_grad), of_hh(weight_hh_grad),
+        of_bias_ih(bias_ih_grad), of_bias_hh(bias_hh_grad),
+        of_hr(weight_hr_grad);
+    const GateGrads<A> grads(net, kept, in_place);
+    RunStepsBack(net, kept, of_out.data<A>(), dh.data<A>(), dc.data<A>(), grads,
+                 of_hh.data());
     ScatterRows(dh.data<A>(), net.order, net.state, h0_grad->data<T>());
     if (lstm)
       ScatterRows(dc.data<A>(), net.order, net.hidden, c0_grad->data<T>());
 
-    const Factor<A> dx(grads.of_inputs);
-    const Result<A> of_ih(weight_ih_grad), of_hh(weight_hh_grad),
-        of_bias_ih(bias_ih_grad), of_bias_hh(bias_hh_grad),
-        of_hr(weight_hr_grad);
-    const bool same = grads.of_state.is_same(grads.of_inputs);
-    const Factor<A> ds = same ? dx : Factor<A>(grads.of_state);
-    Product<A>({gates, net.inputs, rows, net.low}, dx, true,
-               net.template Inputs<T>(x, time_major), false, nullptr,
-               of_ih.data());
-    Product<A>({gates, net.state, rows, net.low}, ds, true,
-               Factor<A>(kept.before, rows * net.state), false, nullptr,
-               of_hh.data());
-    SumRows(dx.data(), rows, gates, of_bias_ih.data());
+    // Memory that is free until the gradients of the inputs come there.
+    const auto lent = [&](int64_t elements) -> A* {
+      if (!std::is_same_v<T, A> || elements > x_grad->numel()) return nullptr;
+      return x_grad->data<A>();
+    };
+    const Factor<A> ds = grads.factor();
+    {
+      const ProductSizes sizes{gates, net.state, rows, net.low};
+      const int64_t turned = rows * GatesAtOnce(sizes, net.hidden);
+      A* const room = grads.RoomBesides(turned);
+      ProductByGates(sizes, net.hidden, ds,
+                     Factor<A>(kept.before, rows * net.state),
+                     room != nullptr ? room : lent(turned), of_hh.data());
+    }
+    SumRows(ds.data(), rows, gates, of_bias_hh.data());
+    const bool same = grads.last == nullptr;
+    if (!same) grads.TurnToInputs(net);
+    const Factor<A> dx = same ? ds : grads.factor();
+    {
+      const ProductSizes sizes{gates, net.inputs, rows, net.low};
+      ProductByGates(
+          sizes, net.hidden, dx,
+          net.template Inputs<T>(x, time_major, lent(rows * net.inputs)),
+          grads.Room(rows * GatesAtOnce(sizes, net.hidden)), of_ih.data());
+    }
     if (same) {
-      std::memcpy(of_bias_hh.data(), of_bias_ih.data(), gates * sizeof(A));
+      std::memcpy(of_bias_ih.data(), of_bias_hh.data(), gates * sizeof(A));
     } else {
-      SumRows(ds.data(), rows, gates, of_bias_hh.data());
+      SumRows(dx.data(), rows, gates, of_bias_ih.data());
     }
     if (net.projects()) {
       Product<A>({net.state, net.hidden, rows, net.low},
@@ -576,11 +647,21 @@ void RnnGrad(const KernelContext& ctx, const Tensor& grad_out,
          {&of_ih, &of_hh, &of_bias_ih, &of_bias_hh, &of_hr})
       r->Finish();
 
-    const Tensor of_x = Scratch<A>(rows * net.inputs);
-    Product<A>({rows, net.inputs, gates, net.low}, dx, false, net.weight_ih,
-               false, nullptr, of_x.data<A>());
+    const ProductSizes sizes{rows, net.inputs, gates, net.low};
+    if (std::is_same_v<T, A> && net.IsPacked(time_major)) {
+      Product<A>(sizes, dx, false, net.weight_ih, false, nullptr,
+                 x_grad->data<A>());
+      return;
+    }
+    Tensor own;
+    A* of_x = grads.Room(rows * net.inputs);
+    if (of_x == nullptr) {
+      own = Scratch<A>(rows * net.inputs);
+      of_x = own.data<A>();
+    }
+    Product<A>(sizes, dx, false, net.weight_ih, false, nullptr, of_x);
     if (rows * net.inputs < x_grad->numel()) Clear(*x_grad);
-    ScatterRows(of_x.data<A>(), net.places, net.inputs, x_grad->data<T>());
+    ScatterRows(of_x, net.places, net.inputs, x_grad->data<T>());
   });
 }
 

@@ -6,6 +6,7 @@
 #ifndef PROA_OPS_RECURRENT_RNN_PRODUCTS_H_
 #define PROA_OPS_RECURRENT_RNN_PRODUCTS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -142,6 +143,41 @@ void Product(const ProductSizes& s, const Factor<A>& a, bool transpose_a,
   product.Run(transpose_a ? turned.data<A>() : a.data(), m, c, false, bias);
 }
 
+// Columns of the transposed operand that ProductByGates takes at a time; all of
+// them where a product of fewer rows would be computed in another order (what
+// oneDNN is given to copy, and what in pieces, gemm_onednn.cc decides by
+// sizes).
+inline int64_t GatesAtOnce(const ProductSizes& s, int64_t hidden) {
+  constexpr int64_t kLeast = 128, kWide = 512, kLongSum = 2048;
+  if (s.low || s.columns >= kWide || s.depth >= kLongSum) return s.rows;
+  const int64_t times = std::max<int64_t>(1, s.rows / std::max(hidden, kLeast));
+  return (s.rows + times - 1) / times;
+}
+
+// c [rows, columns] = a b; a [depth, rows] is transposed as it lies, b is
+// [depth, columns]. By some rows of c at a time: what a library turns first is
+// bounded by the size of a gate. `room`: for depth * GatesAtOnce() elements, or
+// null.
+template <typename A>
+void ProductByGates(const ProductSizes& s, int64_t hidden, const Factor<A>& a,
+                    const Factor<A>& b, A* room, A* c) {
+  const int64_t most = GatesAtOnce(s, hidden);
+  if (most == s.rows || std::is_same_v<A, double>)
+    return Product<A>(s, a, true, b, false, nullptr, c);
+  Tensor own;
+  if (room == nullptr) {
+    own = Scratch<A>(s.depth * most);
+    room = own.data<A>();
+  }
+  for (int64_t first = 0; first < s.rows; first += most) {
+    const int64_t m = std::min(most, s.rows - first);
+    cpu::StridedCopy(Shape({s.depth, m}), sizeof(A), room, {m, 1},
+                     a.data() + first, {s.rows, 1});
+    Product<A>({m, s.columns, s.depth, false}, Factor<A>(room, s.depth * m),
+               true, b, false, nullptr, c + first * s.columns);
+  }
+}
+
 // The product of each step: low only if there are rows enough to make that
 // worth it.
 template <typename A>
@@ -149,13 +185,21 @@ class ProductOfSteps {
  public:
   // B [k, n] has element (q, j) of the dense tensor `weight` at
   // q * row_stride + j * column_stride. `rows`: of A, in all calls together.
+  // `room`: k * n elements that are lent while this lives, or null.
   ProductOfSteps(bool low, const Tensor& weight, int64_t k, int64_t n,
-                 int64_t row_stride, int64_t column_stride, int64_t rows) {
+                 int64_t row_stride, int64_t column_stride, int64_t rows,
+                 A* room = nullptr) {
+    const int64_t room_bytes = k * n * static_cast<int64_t>(sizeof(A));
     const auto source = [&](auto kernel, const Tensor& t) {
       using Kernel = decltype(kernel);
-      return PanelSource<Kernel>{
-          t.data<typename Kernel::Source>(),    k, n, row_stride, column_stride,
-          t.is_same(weight) ? &weight : nullptr};
+      return PanelSource<Kernel>{t.data<typename Kernel::Source>(),
+                                 k,
+                                 n,
+                                 row_stride,
+                                 column_stride,
+                                 t.is_same(weight) ? &weight : nullptr,
+                                 room,
+                                 room_bytes};
     };
     if constexpr (std::is_same_v<A, float>) {
       if (low && rows > 8 && k > 0 && LowStepProduct::IsSupported()) {

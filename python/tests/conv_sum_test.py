@@ -42,7 +42,8 @@ def test_bits(size, data_format):
     for activation, adds in itertools.product(("none", "relu", "silu"), (False, True)):
         expected = plain + residual if adds else plain
         if activation == "silu":
-            expected = F.silu((plain.astype("float32") + residual.astype("float32")) if adds else plain).astype("bfloat16")
+            wide = plain.astype("float32") + residual.astype("float32") if adds else plain
+            expected = F.silu(wide).astype("bfloat16")
         elif activation == "relu":
             expected = F.relu(expected)
         found = _C.ops.conv2d_activation(

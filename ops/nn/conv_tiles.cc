@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "ops/linalg/tile_product.h"
@@ -307,6 +308,7 @@ Cut CutOf(const ConvGeometry& g) {
     } else {
       image_parts = std::min(g.batch, DivideUp(image_parts, threads) * threads);
     }
+    if (image_parts * row_parts < threads) across = threads;
   }
   const int64_t panels = CountPanels(g.out_channels);
   Cut cut;
@@ -323,6 +325,20 @@ Cut CutOf(const ConvGeometry& g) {
   return cut;
 }
 
+// A line of pixels as a column of rows: those are what parts have some of. The
+// elements lie as they did, those of the weight too.
+ConvGeometry AsColumn(ConvGeometry g) {
+  const Window& w = g.window;
+  if (g.dims() != 2 || g.in[0] != 1 || g.out[0] != 1 || w.kernel[0] != 1)
+    return g;
+  std::swap(g.in[0], g.in[1]);
+  std::swap(g.out[0], g.out[1]);
+  for (auto* const of : {&g.window.kernel, &g.window.stride, &g.window.dilation,
+                         &g.window.pad_before, &g.window.pad_after})
+    std::swap((*of)[0], (*of)[1]);
+  return g;
+}
+
 }  // namespace
 
 bool SuitsConvTiles(const ConvGeometry& g) {
@@ -335,10 +351,14 @@ bool SuitsConvTiles(const ConvGeometry& g) {
           inner.window.dilation[2] == 1);
 }
 
-void ConvTiles(const ConvGeometry& g, const Tensor& x, const Tensor& weight,
-               TileWeight order, const Tensor& bias, const Tensor& y,
+void ConvTiles(const ConvGeometry& geometry, const Tensor& x,
+               const Tensor& weight, TileWeight order, const Tensor& bias,
+               const Tensor& y,
                absl::FunctionRef<void(const GemmPart& part)> done,
                const ConvSum& sum) {
+  // Of few channels a line of taps is summed over, which stays a line.
+  const bool is_line = Depth(WithInnerDims(geometry)).is_line;
+  const ConvGeometry g = is_line ? geometry : AsColumn(geometry);
   const ConvGeometry inner = WithInnerDims(g);
   const Depth depth(inner);
   const onednn::PackedWeights packed(weight, OrderOf(inner, order));

@@ -29,6 +29,10 @@ std::vector<float> Packed(const ConvGeometry& g, const float* weight,
   return packed;
 }
 
+// Asked at load (tensor/fork_locks.h says why).
+const int64_t few_channels =
+    ForMachine(sse2::FewChannels, avx2::FewChannels, avx512::FewChannels)();
+
 }  // namespace
 
 bool SuitsFewChannels(const ConvGeometry& g, DType dtype) {
@@ -36,10 +40,8 @@ bool SuitsFewChannels(const ConvGeometry& g, DType dtype) {
   // the second cache.
   constexpr int64_t kMostFloats = 128 << 10, kRows = 8, kLeastColumns = 8;
   const Window& w = g.window;
-  static const int64_t few =
-      ForMachine(sse2::FewChannels, avx2::FewChannels, avx512::FewChannels)();
   return dtype == DType::kFloat32 && g.dims() == 2 && g.groups == 1 &&
-         g.out_channels <= few && g.taps() > 1 && w.stride[0] == 1 &&
+         g.out_channels <= few_channels && g.taps() > 1 && w.stride[0] == 1 &&
          w.stride[1] == 1 && g.out[1] >= kLeastColumns &&
          g.in_channels * (g.out[1] + w.Extent(1)) * (kRows + w.Extent(0)) <=
              kMostFloats;

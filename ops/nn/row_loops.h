@@ -195,13 +195,13 @@ bool RowsPayToStream(const AxisLayout& l, const T* const (&in)[kInputs],
 
 // Calls rows(in, count, out) for dense rows of l.size elements, some behind
 // each other at a time, in parallel: `in` and `out` are those of `count` rows
-// of A = Accumulate<T>::type. l.inner is 1; `out` may be x.
+// of A = Accumulate<T>::type. l.inner is 1, or 0; `out` may be x.
 template <typename T, typename F>
 void ForEachRun(const AxisLayout& l, const T* x, T* out, F&& rows) {
   using A = typename Accumulate<T>::type;
   constexpr int64_t kRun = 4096;  // elements, which stay in the L1 cache
   const int64_t n = l.size;
-  if (l.outer == 0 || n == 0) return;
+  if (l.rows() == 0 || n == 0) return;
   const int64_t together = std::max<int64_t>(1, kRun / n);
   const int64_t runs = (l.outer + together - 1) / together;
   const bool stream =

@@ -435,7 +435,7 @@ def test_shuffled_pixels_lie_as_their_image_does(channels, size, r):
     for ours, theirs in zip(*found):
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(found[1][1], plain.numpy())
-    n, h, w, c = 2, *size, channels // r**2
+    n, (h, w), c = 2, size, channels // r**2
     want = plain.numpy().reshape(n, c, r, r, h, w).transpose(0, 1, 4, 2, 5, 3).reshape(n, c, h * r, w * r)
     np.testing.assert_array_equal(found[1][0], want)
 

@@ -374,8 +374,8 @@ def test_precision_recall(weighted, tmp_path):
 
 
 def test_unknown_ones_are_listed(tmp_path):
-    with pytest.raises(NotImplementedError, match=r"(?s)not known:\n  similarity_focus \(axis=1\) in 1 op"):
-        run(tmp_path, "similarity_focus", {"X": x34}, {"axis": 1}, ["Out"])
+    with pytest.raises(NotImplementedError, match=r"(?s)not known:\n  tree_conv \(max_depth=1\) in 1 op"):
+        run(tmp_path, "tree_conv", {"X": x34}, {"max_depth": 1}, ["Out"])
     with pytest.raises(NotImplementedError, match=r"relu attributes \(power=2\)"):
         run(tmp_path, "relu", {"X": x34}, {"power": 2}, ["Out"])
     with pytest.raises(ValueError, match="input 'Z' is not known"):

@@ -8,6 +8,7 @@ them, and those that have statistics of batches alone, are recorded once.
 
 from proa import _C
 from proa.framework.once import exactly
+from proa.framework.reports import is_turn
 
 # What is added to the value of a state: for numbers that are used, and for comparisons with large ones.
 _OTHERS = (1, 10007)
@@ -29,7 +30,7 @@ def settle(trace, record, layer):
     Raises:
         RuntimeError: the function reads one as a number of Python.
     """
-    states = [t for t in trace.module().changed if _counts(t)]
+    states = [t for t in trace.module().changed if _counts(t) and not is_turn(t)]
     if not states:
         return
     if not {id(t) for t in states} <= {id(t) for name, t in trace.module().captured if name}:

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -82,6 +83,26 @@ TilePack PackOf(const Case& c, const void* b, void* to) {
       p.column_stride = c.taps * c.depth;
       break;
   }
+  return p;
+}
+
+constexpr int64_t kNoTap = 0;
+
+// Of rows of A side by side, without a tap beside the first.
+TileProduct ProductOf(const Case& c, const Numbers& a, const Numbers& b,
+                      Panels& panels, void* to) {
+  PackInTiles(PackOf(c, b.data(), panels.data()));
+  TileProduct p;
+  p.rows = c.rows;
+  p.columns = c.columns;
+  p.depth = c.depth;
+  p.a = a.data();
+  p.a_row_bytes = c.depth * 2;
+  p.tap_bytes = &kNoTap;
+  p.panels = panels.data();
+  p.c = to;
+  p.c_row_bytes = c.columns * (c.float_result ? 4 : 2);
+  p.float_result = c.float_result;
   return p;
 }
 
@@ -188,29 +209,12 @@ TEST_F(Tiles, AnyNumberOfThreads) {
 }
 
 TEST_F(Tiles, RowsThatAreLeftOut) {
-  constexpr int64_t kRows = 40, kColumns = 33, kDepth = 32, kNoTap = 0;
+  constexpr int64_t kRows = 40, kColumns = 33, kDepth = 32;
   const Numbers a = Filled(kRows * kDepth, 1), b = Filled(kDepth * kColumns, 2);
   Panels panels(CountPanels(kColumns) * PanelBytes(1, kDepth));
-  TilePack pack;
-  pack.depth = kDepth;
-  pack.columns = kColumns;
-  pack.from = b.data();
-  pack.row_stride = kColumns;
-  pack.column_stride = 1;
-  pack.to = panels.data();
-  PackInTiles(pack);
   std::vector<float> all(kRows * kColumns), some(kRows * kColumns, -1.f);
-  TileProduct p;
-  p.rows = kRows;
-  p.columns = kColumns;
-  p.depth = kDepth;
-  p.a = a.data();
-  p.a_row_bytes = kDepth * 2;
-  p.tap_bytes = &kNoTap;
-  p.panels = panels.data();
-  p.c = all.data();
-  p.c_row_bytes = kColumns * 4;
-  p.float_result = true;
+  TileProduct p =
+      ProductOf({kRows, kColumns, 1, kDepth}, a, b, panels, all.data());
   amx::MultiplyTiles(p);
   // Every third row, the last one first.
   std::vector<int64_t> rows(kRows, -1);
@@ -228,26 +232,17 @@ TEST_F(Tiles, RowsThatAreLeftOut) {
 
 // What is added and where less than zero becomes zero, in C's own memory too.
 TEST_F(Tiles, SumsAndRelu) {
-  constexpr int64_t kRows = 70, kDepth = 96, kNoTap = 0;
+  constexpr int64_t kRows = 70, kDepth = 96;
   for (const int64_t columns : {16, 40, 200}) {
     const Numbers a = Filled(kRows * kDepth, 1),
                   b = Filled(kDepth * columns, 2);
     Numbers addend = Filled(kRows * columns, 3);
     addend[1] = bfloat16(std::numeric_limits<float>::quiet_NaN());
     Panels panels(CountPanels(columns) * PanelBytes(1, kDepth));
-    const Case c{kRows, columns, 1, kDepth};
-    PackInTiles(PackOf(c, b.data(), panels.data()));
-    TileProduct p;
-    p.rows = kRows;
-    p.columns = columns;
-    p.depth = kDepth;
-    p.a = a.data();
-    p.a_row_bytes = kDepth * 2;
-    p.tap_bytes = &kNoTap;
-    p.panels = panels.data();
-    p.c_row_bytes = columns * 2;
+    Case c{kRows, columns, 1, kDepth};
+    c.float_result = false;
     Numbers plain(kRows * columns), changed(kRows * columns);
-    p.c = plain.data();
+    TileProduct p = ProductOf(c, a, b, panels, plain.data());
     MultiplyInTiles(p, [](const GemmPart&) {});
     for (const bool adds : {false, true}) {
       for (const bool relu : {false, true}) {
@@ -277,7 +272,7 @@ TEST_F(Tiles, SumsAndRelu) {
 
 // What is not a number stays one, in its row or column alone.
 TEST_F(Tiles, NotANumber) {
-  constexpr int64_t kRows = 35, kColumns = 20, kDepth = 64, kNoTap = 0;
+  constexpr int64_t kRows = 35, kColumns = 20, kDepth = 64;
   const auto nan = bfloat16(std::numeric_limits<float>::quiet_NaN());
   const auto inf = bfloat16(std::numeric_limits<float>::infinity());
   Numbers a(kRows * kDepth, bfloat16(1.f)), b(kDepth * kColumns, bfloat16(1.f));
@@ -285,25 +280,10 @@ TEST_F(Tiles, NotANumber) {
   a[20 * kDepth] = inf;
   b[5 * kColumns + 7] = nan;
   Panels panels(CountPanels(kColumns) * PanelBytes(1, kDepth));
-  TilePack pack;
-  pack.depth = kDepth;
-  pack.columns = kColumns;
-  pack.from = b.data();
-  pack.row_stride = kColumns;
-  pack.column_stride = 1;
-  pack.to = panels.data();
-  PackInTiles(pack);
   Numbers c(kRows * kColumns);
-  TileProduct p;
-  p.rows = kRows;
-  p.columns = kColumns;
-  p.depth = kDepth;
-  p.a = a.data();
-  p.a_row_bytes = kDepth * 2;
-  p.tap_bytes = &kNoTap;
-  p.panels = panels.data();
-  p.c = c.data();
-  p.c_row_bytes = kColumns * 2;
+  Case of{kRows, kColumns, 1, kDepth};
+  of.float_result = false;
+  const TileProduct p = ProductOf(of, a, b, panels, c.data());
   amx::MultiplyTiles(p);
   for (int64_t i = 0; i < kRows; ++i) {
     for (int64_t j = 0; j < kColumns; ++j) {

@@ -1,8 +1,8 @@
 // Gemm of bfloat16 in tiles of AMX.
 //
 // oneDNN 2.6 reaches half of the rate of the tiles where it may use one thread
-// only, and two thirds of it on two; and the order of its sums over more than
-// 768 elements depends on the number of threads.
+// only, and two thirds of it where sums have thousands of elements; and the
+// order of its sums over more than 768 depends on the number of threads.
 #ifndef PROA_OPS_LINALG_GEMM_TILES_H_
 #define PROA_OPS_LINALG_GEMM_TILES_H_
 
